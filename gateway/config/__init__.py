@@ -1,0 +1,1 @@
+"""Settings of the gateway: every figure with its default and the reason for it."""

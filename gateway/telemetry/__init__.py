@@ -1,0 +1,1 @@
+"""Logs, metrics and spans: what the gateway tells about itself; it imports nothing of ours."""
