@@ -1,0 +1,69 @@
+"""The component card: what a component says it can do (SPEC section 4).
+
+Absent values read as the careful choice: effect WRITE, idempotency NONE.
+"""
+
+import msgspec
+
+from acp_spec.model.context import Signals
+from acp_spec.model.enums import Effect, HealthStatus, Idempotency, Kind, Role
+from acp_spec.model.payload import ABSENT, Payload
+
+IDEMPOTENCY_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pair of arguments and output; `safe` = may be really sent by a test."""
+
+    arguments: Payload
+    output: Payload = ABSENT
+    safe: bool = False
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    name: str
+    description: str = ""
+    input_schema: Payload = ABSENT
+    output_schema: Payload = ABSENT
+    effect: Effect = Effect.WRITE
+    idempotency: Idempotency = Idempotency.NONE
+    idempotency_ttl_ms: int = IDEMPOTENCY_TTL_MS_DEFAULT
+    timeout_ms: int = 0
+    operation_timeout_ms: int = 0
+    semantics: Payload = ABSENT
+    examples: tuple[Example, ...] = ()
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the component can take; 0 = not stated."""
+
+    max_request_bytes: int = 0
+    max_concurrency: int = 0
+    max_rate_per_s: float = 0.0
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    name: str
+    version: str
+    acp_versions: tuple[str, ...] = ("1.0",)
+    roles: tuple[Role, ...] = ()
+    actions: tuple[Action, ...] = ()
+    limits: Limits = Limits()
+    docs_url: str = ""
+    kind: Kind = Kind.TOOL
+
+    def action(self, name: str) -> Action | None:
+        """The action of that name, or None when the card does not declare it."""
+        return next((action for action in self.actions if action.name == name), None)
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    status: HealthStatus
+    signals: Signals | None = None
+
+
+class ComponentRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who really answered: version and card digest, stated in a response."""
+
+    version: str = ""
+    digest: str = ""

@@ -1,0 +1,164 @@
+"""Closed vocabularies of ACP v1 (SPEC sections 1-8). The value is the JSON form: capitals, no prefix.
+
+Enums are strict: an unknown value in a request is an error. What a *response* with an unknown value
+reads as (`SAFEST`) is applied by the codec, never here.
+"""
+
+import enum
+
+
+class Role(enum.Enum):
+    PLANNER = "PLANNER"
+    EXECUTOR = "EXECUTOR"
+    OBSERVER = "OBSERVER"
+    REFLECTOR = "REFLECTOR"
+
+
+class StepRole(enum.Enum):
+    """The four calls, as a workflow step names them (`role: plan`)."""
+
+    PLAN = "PLAN"
+    EXECUTE = "EXECUTE"
+    OBSERVE = "OBSERVE"
+    REFLECT = "REFLECT"
+
+
+ROLE_OF_STEP: dict[StepRole, Role] = {
+    StepRole.PLAN: Role.PLANNER,
+    StepRole.EXECUTE: Role.EXECUTOR,
+    StepRole.OBSERVE: Role.OBSERVER,
+    StepRole.REFLECT: Role.REFLECTOR,
+}
+
+
+class Effect(enum.Enum):
+    READ = "READ"
+    WRITE = "WRITE"
+
+
+class Idempotency(enum.Enum):
+    NATURAL = "NATURAL"
+    BY_KEY = "BY_KEY"
+    NONE = "NONE"
+
+
+class SideEffect(enum.Enum):
+    NONE = "NONE"
+    PERFORMED = "PERFORMED"
+    UNKNOWN = "UNKNOWN"
+
+
+class Boundary(enum.Enum):
+    CLIENT = "CLIENT"
+    GATEWAY = "GATEWAY"
+    ADAPTER = "ADAPTER"
+    COMPONENT = "COMPONENT"
+    DOWNSTREAM = "DOWNSTREAM"
+
+
+class Verdict(enum.Enum):
+    ACCEPT = "ACCEPT"
+    RETRY = "RETRY"
+    REPLAN = "REPLAN"
+    FALLBACK = "FALLBACK"
+    ABORT = "ABORT"
+
+
+class Kind(enum.Enum):
+    """What an executor is: a program, or a language model (its own queue, cache-affine routing)."""
+
+    TOOL = "TOOL"
+    LLM = "LLM"
+
+
+class Operator(enum.Enum):
+    """Comparisons a plan may state in `when` (never an expression: SPEC section 3)."""
+
+    EQ = "EQ"
+    NE = "NE"
+    LT = "LT"
+    LE = "LE"
+    GT = "GT"
+    GE = "GE"
+    EXISTS = "EXISTS"
+    IN = "IN"
+
+
+class CancelState(enum.Enum):
+    STOPPED = "STOPPED"
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    UNKNOWN_CALL = "UNKNOWN_CALL"
+
+
+class HealthStatus(enum.Enum):
+    SERVING = "SERVING"
+    NOT_SERVING = "NOT_SERVING"
+
+
+class OperationStatus(enum.Enum):
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class Transport(enum.Enum):
+    HTTP = "HTTP"
+    GRPC = "GRPC"
+    ATTACH = "ATTACH"
+
+
+class SessionStatus(enum.Enum):
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class StepStatus(enum.Enum):
+    """Of a step, and of a sub-goal in `results[]`. PENDING and RUNNING are seen only while it runs."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+
+class Mode(enum.Enum):
+    AUTOMATIC = "AUTOMATIC"
+    MANUAL = "MANUAL"
+
+
+class StepType(enum.Enum):
+    """Of `execute_step` in a MANUAL session, and of the gateway's queues (mission R07)."""
+
+    PLAN = "PLAN"
+    TOOL = "TOOL"
+    LLM = "LLM"
+
+
+class FeedbackKind(enum.Enum):
+    RATING = "RATING"
+    COMMENT = "COMMENT"
+    VALIDATION = "VALIDATION"
+    OUTCOME = "OUTCOME"
+
+
+TERMINAL_SESSION = frozenset(
+    {SessionStatus.SUCCEEDED, SessionStatus.FAILED, SessionStatus.CANCELLED}
+)
+
+SAFEST: dict[type[enum.Enum], enum.Enum] = {
+    Idempotency: Idempotency.NONE,
+    Effect: Effect.WRITE,
+    SideEffect: SideEffect.UNKNOWN,
+    Boundary: Boundary.COMPONENT,
+    Kind: Kind.TOOL,
+    CancelState: CancelState.UNKNOWN_CALL,
+    HealthStatus: HealthStatus.NOT_SERVING,
+}
+"""What an unknown value in a *response* reads as; an enum not listed is a CONTRACT_VIOLATION there."""

@@ -1,0 +1,160 @@
+"""The trajectory: the whole record of one session (SPEC section 7). What training reads is this.
+
+One row per attempt, one per decision; what is missing stands in `gaps`, never silently absent.
+Times are milliseconds since the epoch (UTC) with the unit in the name.
+"""
+
+import msgspec
+
+from acp_spec.model.calls import Claim, LlmCall, Reward
+from acp_spec.model.context import Signals
+from acp_spec.model.enums import Effect, SessionStatus, SideEffect
+from acp_spec.model.errors import AcpError
+from acp_spec.model.payload import ABSENT, Payload
+from acp_spec.model.plan import Plan
+from acp_spec.model.recovery import Decision
+from acp_spec.model.session import Deviation, Feedback
+
+SCHEMA_VERSION = "1.0"
+
+
+class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`intended`: role or action -> component name@version pinned at the opening."""
+
+    intended: dict[str, str] = {}
+    input_sha256: str = ""
+    workflow_sha256: str = ""
+    policies: dict[str, str] = {}
+    deviations: tuple[Deviation, ...] = ()
+
+
+class PlanVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    generation: int
+    step: str
+    call_id: str
+    plan: Plan
+    rationale: str = ""
+    confidence: float | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt of one call. A call taken over or refused before sending has one row too."""
+
+    call_id: str
+    attempt: int
+    loop: int = 0
+    step: str
+    sub_goal: str = ""
+    role: str
+    component: str = ""
+    component_version: str = ""
+    instance: str = ""
+    action: str = ""
+    effect: Effect = Effect.WRITE
+    arguments: Payload = ABSENT
+    output: Payload = ABSENT
+    error: AcpError | None = None
+    side_effect: SideEffect = SideEffect.UNKNOWN
+    reused: bool = False
+    reused_from: str = ""
+    retry_of: str = ""
+    queued_at_ms: int = 0
+    sent_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    wait_ms: int = 0
+    timeout_ms: int = 0
+    breaker: str = ""
+    signals: tuple[Signals, ...] = ()
+    parameter_version: int = 0
+    budget_left: int = 0
+    retries_spent: int = 0
+    late: bool = False
+
+
+class ObservationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    step: str
+    call_id: str
+    stored: int = 0
+    memory: Payload = ABSENT
+
+
+class ReflectionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    step: str
+    call_id: str
+    verdict: str
+    critique: str = ""
+    loop: int = 0
+
+
+class FeedbackRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    feedback: Feedback
+    received_at_ms: int
+    state_version: str = ""
+
+
+class QualityReward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`value` is null, with `validity` and `reason`, when judging was prevented: never a 0."""
+
+    name: str
+    value: float | None = None
+    validity: str = "VALID"
+    reason: str = ""
+    call_id: str = ""
+    source: str = ""
+
+
+class OperationalReward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Never null for a session that opened."""
+
+    succeeded: bool = False
+    fell_back: bool = False
+    failed: bool = False
+    cancelled: bool = False
+    attempts: int = 0
+    calls: int = 0
+    duration_ms: int = 0
+
+
+class Rewards(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    quality: tuple[QualityReward, ...] = ()
+    operational: OperationalReward = OperationalReward()
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    what: str
+    why: str
+
+
+class LlmCallRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    call_id: str
+    attempt: int
+    llm_call: LlmCall
+
+
+class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    schema_version: str = SCHEMA_VERSION
+    session_id: str
+    lineage_id: str
+    lineage: Lineage = Lineage()
+    tenant: str = ""
+    workflow: str = ""
+    labels: dict[str, str] = {}
+    status: SessionStatus
+    fell_back: bool = False
+    input: Payload = ABSENT
+    plan: tuple[PlanVersion, ...] = ()
+    calls: tuple[Attempt, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    llm_calls: tuple[LlmCallRow, ...] = ()
+    observations: tuple[ObservationRow, ...] = ()
+    reflections: tuple[ReflectionRow, ...] = ()
+    feedback: tuple[FeedbackRow, ...] = ()
+    rewards: Rewards = Rewards()
+    reflector_rewards: tuple[Reward, ...] = ()
+    output: Payload = ABSENT
+    error: AcpError | None = None
+    claims: tuple[Claim, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    opened_at_ms: int = 0
+    ended_at_ms: int | None = None
+    sequence: int = 0
