@@ -1,0 +1,73 @@
+"""The settings' own rules: safe defaults, nothing exposed by accident, every figure explained."""
+
+from collections.abc import Iterator
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from gateway.config.networks import LOOPBACK_NETWORKS, parse_network
+from gateway.config.settings import Settings
+
+
+def sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield model
+    for field in model.model_fields.values():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from sections(kind)
+
+
+def test_every_setting_gives_a_reason() -> None:
+    silent = [
+        f"{model.__name__}.{name}"
+        for model in sections(Settings)
+        for name, field in model.model_fields.items()
+        if not field.description
+        and not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel))
+    ]
+    assert silent == []
+
+
+def test_every_section_says_what_it_is_for() -> None:
+    assert [model.__name__ for model in sections(Settings) if not model.__doc__] == []
+
+
+def test_the_defaults_expose_nothing_and_ask_for_no_token() -> None:
+    settings = Settings()
+    assert settings.is_loopback
+    assert not settings.auth_required
+    assert settings.outbound_networks == LOOPBACK_NETWORKS
+    assert settings.journal.sync
+
+
+def test_a_bind_beyond_this_machine_needs_tokens_and_tls_or_a_proxy() -> None:
+    open_bind = {"http": {"bind": "0.0.0.0:8080"}}
+    with pytest.raises(ValidationError, match="no TLS"):
+        Settings.model_validate(open_bind)
+    proxied = Settings.model_validate({**open_bind, "auth": {"behind_tls_proxy": True}})
+    assert proxied.auth_required
+    assert proxied.outbound_networks == ()
+
+
+def test_auth_cannot_be_off_beyond_this_machine() -> None:
+    with pytest.raises(ValidationError, match="bind to 127.0.0.1 or require tokens"):
+        Settings.model_validate(
+            {
+                "grpc": {"bind": "0.0.0.0:8081"},
+                "auth": {"mode": "off", "behind_tls_proxy": True},
+            }
+        )
+
+
+def test_tokens_can_be_required_on_loopback_too() -> None:
+    assert Settings.model_validate({"auth": {"mode": "required"}}).auth_required
+
+
+def test_an_allow_list_replaces_the_default() -> None:
+    settings = Settings.model_validate({"outbound": {"allow": ["10.0.0.0/8"]}})
+    assert settings.outbound_networks == (parse_network("10.0.0.0/8"),)
+
+
+def test_settings_do_not_change_once_built() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(Settings(), "node_id", 3)  # noqa: B010  mypy refuses the plain way already
