@@ -1,0 +1,256 @@
+"""What happened: the only thing that changes a session, and the only thing the journal holds.
+
+Every event carries its time (`at_ms` = max(clock, last event time)); what chance or a peer decided
+rides on the event too. Expressions, governance and policies are run *before* an event is made and
+never again in replay: a mapping is evaluated once, its bytes stand in `CallCreated` (SPEC 9.2).
+A released event type keeps its fields for ever; new fields get defaults.
+"""
+
+import enum
+
+import msgspec
+
+from acp_spec.model.calls import LlmCall, Usage
+from acp_spec.model.context import Signals
+from acp_spec.model.enums import (
+    Effect,
+    Idempotency,
+    Mode,
+    SessionStatus,
+    SideEffect,
+    StepRole,
+    StepStatus,
+    StepType,
+)
+from acp_spec.model.errors import AcpError
+from acp_spec.model.payload import ABSENT, Payload
+from acp_spec.model.recovery import Decision
+from acp_spec.model.session import Deviation, Feedback
+
+BEHAVIOUR = 1
+"""Version of `step`; a change that alters commands is guarded by `Opened.behaviour`."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+    at_ms: int
+
+
+class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened"):
+    """The session exists. `pins`: step, role or action -> `name@version` intended (SPEC 9.6)."""
+
+    session_id: str
+    lineage_id: str
+    behaviour: int = BEHAVIOUR
+    tenant: str = ""
+    workflow: str = ""
+    workflow_digest: str = ""
+    mode: Mode = Mode.AUTOMATIC
+    input: Payload = ABSENT
+    input_sha256: str = ""
+    deadline_ms: int = 0
+    priority: int = 0
+    labels: dict[str, str] = {}
+    session_key: str = ""
+    request_digest: str = ""
+    pins: dict[str, str] = {}
+    policies: dict[str, str] = {}
+    retry_budget: int = 8
+    traceparent: str = ""
+    tracestate: str = ""
+    baggage: str = ""
+    via: tuple[str, ...] = ()
+
+
+class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CallCreated"):
+    """One logical call with its exact request bytes (`body`: the request without `context`)."""
+
+    call_id: str
+    step: str
+    role: StepRole
+    sub_goal: str = ""
+    loop: int = 0
+    redo: int = 0
+    component: str = ""
+    version: str = ""
+    action: str = ""
+    step_type: StepType = StepType.TOOL
+    effect: Effect = Effect.READ
+    idempotency: Idempotency = Idempotency.NATURAL
+    idempotency_ttl_ms: int = 0
+    timeout_ms: int = 0
+    operation_timeout_ms: int = 0
+    body: Payload
+    body_digest: str
+    arguments: Payload = ABSENT
+    reused_from: str = ""
+    retry_of: str = ""
+    manual_key: str = ""
+
+
+class SubGoalEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SubGoalEnded"):
+    """A sub-goal that ended without a call: skipped, or its bindings did not resolve."""
+
+    step: str
+    sub_goal: str
+    status: StepStatus
+    error: AcpError
+
+
+class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepEnded"):
+    """A workflow step is over; `variables` is what its output mapping wrote (name, JSON text)."""
+
+    step: str
+    status: StepStatus
+    variables: dict[str, Payload] = {}
+    error: AcpError | None = None
+    reason: str = ""
+
+
+class Deferred(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Deferred"):
+    """Admission put the attempt off: by whom, until when (0 = until something frees)."""
+
+    call_id: str
+    attempt: int
+    policy: str
+    until_ms: int = 0
+
+
+class Refused(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Refused"):
+    """The gateway itself refused the attempt: nothing was sent."""
+
+    call_id: str
+    attempt: int
+    error: AcpError
+    policy: str = ""
+
+
+class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptStarted"):
+    """Admitted, journaled, about to be written to the peer. Without this nothing was sent."""
+
+    call_id: str
+    attempt: int
+    component: str
+    version: str
+    instance: str
+    timeout_ms: int
+    lease: int = 0
+    wait_ms: int = 0
+    queued_at_ms: int = 0
+    breaker: str = ""
+    signals: tuple[Signals, ...] = ()
+    parameter_version: int = 0
+    callback_hash: str = ""
+    deviation: Deviation | None = None
+
+
+class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptEnded"):
+    """The one terminal event of an attempt (SPEC 9.3). `response`: the response's JSON text."""
+
+    call_id: str
+    attempt: int
+    response: Payload = ABSENT
+    error: AcpError | None = None
+    side_effect: SideEffect = SideEffect.UNKNOWN
+    answered: bool = True
+    not_sent: bool = False
+    retries_spent: int = 0
+    usage: Usage | None = None
+    llm_calls: tuple[LlmCall, ...] = ()
+    served_version: str = ""
+    operation_poll_after_ms: int | None = None
+
+
+class OperationEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="OperationEnded"):
+    """The first terminal result of a long operation, by poll or call-back (SPEC 9.5)."""
+
+    call_id: str
+    attempt: int
+    response: Payload = ABSENT
+    error: AcpError | None = None
+    side_effect: SideEffect = SideEffect.UNKNOWN
+    by: str = "poll"
+    result_digest: str = ""
+
+
+class Late(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Late"):
+    """An answer after the terminal event: may sharpen the side effect, never the outcome."""
+
+    call_id: str
+    attempt: int
+    response: Payload = ABSENT
+    error: AcpError | None = None
+    side_effect: SideEffect = SideEffect.UNKNOWN
+
+
+class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Decided"):
+    call_id: str
+    decision: Decision
+
+
+class Timer(enum.Enum):
+    DEADLINE = "DEADLINE"
+    BACKOFF = "BACKOFF"
+    POLL = "POLL"
+    OPERATION = "OPERATION"
+    GRACE = "GRACE"
+
+
+class TimerFired(Event, frozen=True, kw_only=True, omit_defaults=True, tag="TimerFired"):
+    timer: Timer
+    call_id: str = ""
+    attempt: int = 0
+
+
+class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CancelRequested"):
+    by: str = ""
+
+
+class FeedbackGiven(Event, frozen=True, kw_only=True, omit_defaults=True, tag="FeedbackGiven"):
+    feedback: Feedback
+    feedback_id: str
+
+
+class FinishRequested(Event, frozen=True, kw_only=True, omit_defaults=True, tag="FinishRequested"):
+    """A MANUAL session is ended by its client."""
+
+    output: Payload = ABSENT
+
+
+class SessionEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SessionEnded"):
+    status: SessionStatus
+    output: Payload = ABSENT
+    error: AcpError | None = None
+    fell_back: bool = False
+
+
+class SessionErased(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SessionErased"):
+    """Payloads are gone; the tombstone stays (who, when)."""
+
+    by: str = ""
+
+
+AnyEvent = (
+    Opened
+    | CallCreated
+    | SubGoalEnded
+    | StepEnded
+    | Deferred
+    | Refused
+    | AttemptStarted
+    | AttemptEnded
+    | OperationEnded
+    | Late
+    | Decided
+    | TimerFired
+    | CancelRequested
+    | FeedbackGiven
+    | FinishRequested
+    | SessionEnded
+    | SessionErased
+)
+
+__all__ = ["BEHAVIOUR", "AnyEvent", "Event", "Timer"] + [
+    "AttemptEnded", "AttemptStarted", "CallCreated", "CancelRequested", "Decided", "Deferred",
+    "FeedbackGiven", "FinishRequested", "Late", "OperationEnded", "Opened", "Refused",
+    "SessionEnded", "SessionErased", "StepEnded", "SubGoalEnded", "TimerFired",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The drivers: they append events, run the engine and do what its commands say; they decide nothing."""

@@ -1,0 +1,1 @@
+"""Durable state behind small ports; the only place that knows RocksDB and the records database."""
