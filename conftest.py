@@ -1,0 +1,123 @@
+"""What all tests share: the tools a test needs, the data sets, free ports, a real gateway process.
+
+A missing tool or data set is a failure in CI and a skip that names its package elsewhere; the list
+of skips closes every run, so that nobody mistakes a thin run for a whole one.
+"""
+
+import os
+import shutil
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import hypothesis
+import pytest
+
+from gateway.tests.served import Served, serve_gateway
+
+# tool -> Debian package; every tool a test may ask for stands here
+PACKAGES = {
+    "cobc": "gnucobol",
+    "curl": "curl",
+    "go": "golang-go",
+    "java": "default-jre-headless",
+    "javac": "default-jdk-headless",
+    "make": "make",
+    "node": "nodejs",
+    "npm": "npm",
+}
+
+# No deadline per example: two cores are shared with real servers, a slow example proves nothing.
+hypothesis.settings.register_profile("house", deadline=None)
+hypothesis.settings.load_profile("house")
+
+
+def is_ci() -> bool:
+    """True where everything must be installed."""
+    return os.environ.get("CI", "").lower() == "true"
+
+
+def skip_or_fail(message: str) -> NoReturn:
+    """Fail in CI, where nothing may be missing; skip elsewhere."""
+    if is_ci():
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def needs() -> Callable[[str], Path]:
+    """`needs("cobc")` gives the tool's path, or skips (in CI: fails) naming the package."""
+
+    def find(tool: str) -> Path:
+        package = PACKAGES[tool]
+        found = shutil.which(tool)
+        if found is None:
+            skip_or_fail(f"needs {tool}: apt-get install {package}")
+        return Path(found)
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def data_file() -> Callable[[str], Path]:
+    """`data_file("banking77/test.csv")` gives a path below ACP_DATA, or skips (in CI: fails)."""
+
+    def find(relative: str) -> Path:
+        root = os.environ.get("ACP_DATA", "")
+        path = Path(root) / relative
+        if not root or not path.exists():
+            skip_or_fail(f"needs the data file {relative}: set ACP_DATA, see docs/data.md")
+        return path
+
+    return find
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Gives ports that were free a moment ago; prefer port 0 wherever a program takes it."""
+
+    def take() -> int:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            return port
+
+    return take
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """`serve(*flags, data_dir=..., environ=...)` starts a real `acp serve` on free ports.
+
+    Returns once the gateway said it is ready; whatever still runs at the end is stopped. Calling it
+    again with the same `data_dir` (default: one folder per test) is a restart.
+    """
+    started: list[Served] = []
+
+    def start(
+        *flags: str, data_dir: Path | None = None, environ: dict[str, str] | None = None
+    ) -> Served:
+        folder = data_dir if data_dir is not None else tmp_path / "data"
+        log_file = tmp_path / f"gateway-{len(started)}.log"
+        served = serve_gateway(*flags, data_dir=folder, log_file=log_file, environ=environ or {})
+        started.append(served)
+        return served
+
+    yield start
+    for served in started:
+        served.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close the run with what was not run, and why."""
+    reasons = Counter(
+        str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    terminalreporter.section("skips")
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.line(f"{count:4d} x {reason.removeprefix('Skipped: ')}")
+    if not reasons:
+        terminalreporter.line("nothing was skipped")
