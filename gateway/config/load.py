@@ -90,7 +90,7 @@ def load_settings(
         raise SettingsError(tuple(problems))
     tree: dict[str, object] = Settings().model_dump()
     for one in given:
-        _put(tree, one.key.split("."), one.value)
+        _put(tree, one.key.split("."), value=one.value)
     sources = {one.key: one.source for one in given}
     try:
         return LoadedSettings(Settings.model_validate(tree), sources)
@@ -211,7 +211,7 @@ def _unknown_key(given: _Given) -> Problem | None:
     return Problem(given.key, given.source, f"is no setting; {hint}")
 
 
-def _put(tree: dict[str, object], path: list[str], value: object) -> None:
+def _put(tree: dict[str, object], path: list[str], *, value: object) -> None:
     for name in path[:-1]:
         tree = cast("dict[str, object]", tree[name])
     tree[path[-1]] = value
@@ -223,13 +223,13 @@ def _translate(error: ValidationError, sources: Mapping[str, str]) -> tuple[Prob
         _problem(
             tuple(str(part) for part in finding["loc"]),
             finding["msg"].removeprefix("Value error, "),
-            sources,
+            sources=sources,
         )
         for finding in error.errors(include_url=False, include_context=False)
     )
 
 
-def _problem(location: tuple[str, ...], message: str, sources: Mapping[str, str]) -> Problem:
+def _problem(location: tuple[str, ...], message: str, *, sources: Mapping[str, str]) -> Problem:
     path = ".".join(location)
     for key in keys():
         if path == key or path.startswith(f"{key}."):
