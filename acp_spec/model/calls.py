@@ -6,6 +6,7 @@ An error answer is `ErrorBody`: the same envelope around an `AcpError`.
 
 import msgspec
 
+from acp_spec.model.bounds import AtLeastOne, Count, NonEmpty
 from acp_spec.model.card import Action, ComponentRef
 from acp_spec.model.context import Context
 from acp_spec.model.enums import CancelState, OperationStatus, SideEffect, StepStatus, Verdict
@@ -15,8 +16,8 @@ from acp_spec.model.plan import Plan
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    tokens: int = 0
-    cost_micros: int = 0
+    tokens: Count = 0
+    cost_micros: Count = 0
 
 
 class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,10 +27,10 @@ class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     prompt: Payload = ABSENT
     response: Payload = ABSENT
-    prompt_token_ids: tuple[int, ...] = ()
-    response_token_ids: tuple[int, ...] = ()
+    prompt_token_ids: tuple[Count, ...] = ()
+    response_token_ids: tuple[Count, ...] = ()
     logprobs: tuple[float, ...] = ()
-    tokens: int = 0
+    tokens: Count = 0
     latency_ms: float = 0.0
 
 
@@ -37,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What every response, errors too, may carry beside its own fields."""
 
     component: ComponentRef | None = None
-    retries_spent: int = 0
+    retries_spent: Count = 0
     usage: Usage | None = None
     llm_calls: tuple[LlmCall, ...] = ()
 
@@ -61,12 +62,12 @@ class SettledCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     output: Payload = ABSENT
     error: AcpError | None = None
     side_effect: SideEffect = SideEffect.UNKNOWN
-    attempt: int = 1
+    attempt: AtLeastOne = 1
     truncated: bool = False
 
 
 class PlanLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    max_sub_goals: int = 10
+    max_sub_goals: Count = 10
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,14 +91,14 @@ class PlanResponse(Reply, frozen=True, kw_only=True, omit_defaults=True):
 
 class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: Context
-    action: str
+    action: NonEmpty
     arguments: Payload = ABSENT
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Accepted, not finished: poll `operations/{call_id}` or wait for the call-back."""
 
-    poll_after_ms: int = 1000
+    poll_after_ms: Count = 1000
 
 
 class ExecuteResponse(Reply, frozen=True, kw_only=True, omit_defaults=True):
@@ -115,6 +116,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
 
 
+class ExecuteStreamItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of gRPC's ExecuteStream: progress, or (the last one) the response."""
+
+    progress: Progress | None = None
+    response: ExecuteResponse | None = None
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: str = ""
     call_id: str = ""
@@ -125,7 +133,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     query: str = ""
-    limit: int = 5
+    limit: Count = 5
 
 
 class ObserveRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,12 +143,12 @@ class ObserveRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ObserveResponse(Reply, frozen=True, kw_only=True, omit_defaults=True):
-    stored: int = 0
+    stored: Count = 0
     memory: tuple[Memory, ...] = ()
 
 
 class Reward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    name: str
+    name: NonEmpty
     value: float
     call_id: str = ""
 
@@ -176,7 +184,7 @@ class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """`attempt` 0 = every attempt of the call."""
 
     call_id: str = ""
-    attempt: int = 0
+    attempt: Count = 0
 
 
 class CancelResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -184,11 +192,17 @@ class CancelResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     side_effect: SideEffect | None = None
 
 
+class OperationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """GetOperation and CancelOperation over gRPC; over HTTP the id stands in the path."""
+
+    call_id: NonEmpty
+
+
 class OperationState(Reply, frozen=True, kw_only=True, omit_defaults=True):
     """Answer of `GET operations/{call_id}`."""
 
     status: OperationStatus
-    poll_after_ms: int = 1000
+    poll_after_ms: Count = 1000
     output: Payload = ABSENT
     side_effect: SideEffect | None = None
     error: AcpError | None = None

@@ -3,8 +3,11 @@
 Absent values read as the careful choice: effect WRITE, idempotency NONE.
 """
 
+from typing import Annotated
+
 import msgspec
 
+from acp_spec.model.bounds import Count, NonEmpty
 from acp_spec.model.context import Signals
 from acp_spec.model.enums import Effect, HealthStatus, Idempotency, Kind, Role
 from acp_spec.model.payload import ABSENT, Payload
@@ -21,15 +24,15 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    name: str
+    name: NonEmpty
     description: str = ""
     input_schema: Payload = ABSENT
     output_schema: Payload = ABSENT
     effect: Effect = Effect.WRITE
     idempotency: Idempotency = Idempotency.NONE
-    idempotency_ttl_ms: int = IDEMPOTENCY_TTL_MS_DEFAULT
-    timeout_ms: int = 0
-    operation_timeout_ms: int = 0
+    idempotency_ttl_ms: Count = IDEMPOTENCY_TTL_MS_DEFAULT
+    timeout_ms: Count = 0
+    operation_timeout_ms: Count = 0
     semantics: Payload = ABSENT
     examples: tuple[Example, ...] = ()
 
@@ -37,15 +40,15 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the component can take; 0 = not stated."""
 
-    max_request_bytes: int = 0
-    max_concurrency: int = 0
+    max_request_bytes: Count = 0
+    max_concurrency: Count = 0
     max_rate_per_s: float = 0.0
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    name: str
-    version: str
-    acp_versions: tuple[str, ...] = ("1.0",)
+    name: NonEmpty
+    version: NonEmpty
+    acp_versions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] = ("1.0",)
     roles: tuple[Role, ...] = ()
     actions: tuple[Action, ...] = ()
     limits: Limits = Limits()

@@ -8,6 +8,7 @@ import enum
 
 import msgspec
 
+from acp_spec.model.bounds import Count
 from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.payload import ABSENT, Payload
 
@@ -79,7 +80,7 @@ class AcpError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     message: str
     retryable: bool = False
-    retry_after_ms: int | None = None
+    retry_after_ms: Count | None = None
     side_effect: SideEffect | None = None
     boundary: Boundary = Boundary.COMPONENT
     details: Payload = ABSENT

@@ -5,6 +5,7 @@ A planner's text is never run: data flows by JSON Pointer bindings, conditions a
 
 import msgspec
 
+from acp_spec.model.bounds import NonEmpty
 from acp_spec.model.enums import Operator
 from acp_spec.model.payload import ABSENT, Payload
 
@@ -15,22 +16,22 @@ class Binding(
     """The value at `pointer` of sub-goal `from`'s output is spliced at `to` in the arguments."""
 
     to: str
-    from_: str
+    from_: NonEmpty
     pointer: str = ""
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"from_": "from"}):
     """Run only if this comparison over an earlier output holds; all of a sub-goal's must hold."""
 
-    from_: str
+    from_: NonEmpty
     pointer: str = ""
     op: Operator
     value: Payload = ABSENT
 
 
 class SubGoal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    id: str
-    action: str
+    id: NonEmpty
+    action: NonEmpty
     description: str = ""
     arguments: Payload = ABSENT
     bindings: tuple[Binding, ...] = ()

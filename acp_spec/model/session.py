@@ -2,6 +2,7 @@
 
 import msgspec
 
+from acp_spec.model.bounds import Count, NonEmpty, Signed
 from acp_spec.model.card import Card
 from acp_spec.model.context import Signals
 from acp_spec.model.enums import (
@@ -17,15 +18,15 @@ from acp_spec.model.payload import ABSENT, Payload
 
 
 class RegisterRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    url: str
+    url: NonEmpty
     transport: Transport = Transport.HTTP
-    lease_seconds: int = 0
+    lease_seconds: Count = 0
     labels: dict[str, str] = {}
     auth: str = ""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    lease_seconds: int
+    lease_seconds: Count
     expires_at: str
 
 
@@ -50,8 +51,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One fault of a workflow file; line and column count from 1."""
 
-    line: int
-    column: int
+    line: Count
+    column: Count
     path: str
     message: str
 
@@ -62,10 +63,10 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    workflow: str = ""
+    workflow: NonEmpty
     input: Payload = ABSENT
-    deadline_ms: int = 0
-    priority: int = 0
+    deadline_ms: Count = 0
+    priority: Signed = 0
     labels: dict[str, str] = {}
     session_key: str = ""
     mode: Mode = Mode.AUTOMATIC
@@ -149,7 +150,7 @@ class FeedbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     call_id: str = ""
     step: str = ""
-    loop: int = 0
+    loop: Count = 0
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,0 +1,1 @@
+"""Wire tables: errors, routes, header and metadata names. Data and lookups; no IO, no decisions."""
