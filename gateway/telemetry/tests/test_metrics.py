@@ -1,0 +1,90 @@
+"""Metrics: what is counted comes out under its name, and labels stay few."""
+
+import pytest
+
+from gateway.telemetry.metrics import CHILDREN_MAX, AttemptMeasure, Metrics
+
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def attempt(component: str = "ledger", outcome: str = "OK") -> AttemptMeasure:
+    return AttemptMeasure(
+        component=component, outcome=outcome, wait_ms=2, service_ms=40, lineage_id="S.abc"
+    )
+
+
+def test_sessions_are_counted_by_workflow_and_end(metrics: Metrics) -> None:
+    metrics.session_opened("hotline")
+    metrics.session_ended("hotline", "SUCCEEDED", open_ms=1_500)
+    assert value(metrics, "acp_sessions_opened_total", workflow="hotline") == 1
+    assert value(metrics, "acp_sessions_ended_total", workflow="hotline", status="SUCCEEDED") == 1
+    assert value(metrics, "acp_session_seconds_sum", workflow="hotline") == 1.5
+
+
+def test_waiting_and_serving_are_told_apart(metrics: Metrics) -> None:
+    metrics.attempt_ended(attempt())
+    metrics.attempt_ended(attempt(outcome="TIMEOUT"))
+    assert value(metrics, "acp_attempts_total", component="ledger", outcome="TIMEOUT") == 1
+    assert value(metrics, "acp_attempt_wait_seconds_sum", component="ledger") == 0.004
+    assert value(metrics, "acp_attempt_service_seconds_sum", component="ledger") == 0.08
+
+
+def test_refusals_decisions_and_survived_failures_are_counted(metrics: Metrics) -> None:
+    metrics.refused("OVERLOADED")
+    metrics.decided("FAILED", "RETRY")
+    metrics.loop_failed("driver")
+    assert value(metrics, "acp_refusals_total", reason="OVERLOADED") == 1
+    assert value(metrics, "acp_recovery_decisions_total", trigger="FAILED", option="RETRY") == 1
+    assert value(metrics, "acp_loop_failures_total", loop="driver") == 1
+
+
+def test_a_group_commit_counts_its_events_once(metrics: Metrics) -> None:
+    metrics.journal_flushed(32, flush_s=0.002)
+    assert value(metrics, "acp_journal_events_total") == 32
+    assert value(metrics, "acp_journal_flush_seconds_count") == 1
+
+
+def test_gauges_are_read_when_scraped(metrics: Metrics) -> None:
+    waiting = [3.0]
+    metrics.watch("outbox_lag_events", "Not yet written", read=lambda: waiting[0])
+    metrics.watch_by(
+        "queue_depth",
+        "Calls that wait",
+        label="step_type",
+        reads={"plan": lambda: 1.0, "tool": lambda: waiting[0]},
+    )
+    waiting[0] = 7.0
+    assert value(metrics, "acp_outbox_lag_events") == 7
+    assert value(metrics, "acp_queue_depth", step_type="tool") == 7
+
+
+def test_lineage_ids_are_exemplars_for_those_that_ask_and_never_labels(metrics: Metrics) -> None:
+    metrics.attempt_ended(attempt())
+    content_type, open_text = metrics.render(OPEN_METRICS)
+    assert content_type.startswith("application/openmetrics-text")
+    assert b'lineage_id="S.abc"' in open_text
+    content_type, plain_text = metrics.render()
+    assert content_type.startswith("text/plain")
+    assert b"lineage_id" not in plain_text
+
+
+def test_labels_past_the_bound_share_one_child(metrics: Metrics) -> None:
+    for number in range(CHILDREN_MAX + 5):
+        metrics.refused(f"R{number}")
+    assert value(metrics, "acp_refusals_total", reason="other") == 5
+    metrics.refused("R0")
+    assert value(metrics, "acp_refusals_total", reason="R0") == 2
+
+
+def test_two_gateways_in_one_process_count_apart(metrics: Metrics) -> None:
+    metrics.refused("OVERLOADED")
+    assert value(Metrics(), "acp_refusals_total", reason="OVERLOADED") is None
