@@ -1,0 +1,62 @@
+"""The house itself: its targets print themselves, its pins pin, its packages are what is built."""
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+TARGETS = ["help", "setup", "demo", "serve", "fmt", "check", "gen", "test", "test-long", "bench"]
+PACKAGES = [
+    "acp_spec",
+    "gateway",
+    "adapters",
+    "reference_components",
+    "trainer",
+    "conformance_tests",
+]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {
+        re.split(r"[<>=\[; ]", one, maxsplit=1)[0].lower().replace("_", "-") for one in requirements
+    }
+
+
+def test_make_help_prints_every_target(needs: Callable[[str], Path]) -> None:
+    printed = subprocess.run(
+        [needs("make"), "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert re.findall(r"^  make (\S+)", printed, re.MULTILINE) == TARGETS
+
+
+def test_every_dependency_is_pinned_by_version_alone() -> None:
+    pins = [
+        line
+        for line in (ROOT / "constraints/python.txt").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin)] == []
+    project = PROJECT["project"]
+    wanted = names(project["dependencies"]) | names(project["optional-dependencies"]["dev"])
+    assert wanted - names(pins) == set()
+
+
+def test_the_six_packages_are_built_checked_and_under_the_import_law() -> None:
+    tool = PROJECT["tool"]
+    assert tool["hatch"]["build"]["targets"]["wheel"]["packages"] == PACKAGES
+    assert tool["importlinter"]["root_packages"] == PACKAGES
+    assert set(PACKAGES) <= set(tool["mypy"]["files"])
+    assert set(PACKAGES) <= set(tool["pytest"]["ini_options"]["testpaths"])
+
+
+def test_ci_can_be_started() -> None:
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_the_law_has_its_nine_contracts() -> None:
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    assert [contract["name"].split()[0] for contract in contracts] == list("123456789")
