@@ -1,0 +1,115 @@
+"""Key layouts of every table: the one place that knows how rows are named and ordered.
+
+Session ids have a fixed length and sort by time, so they need no separator; free text before
+another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, big endian: they sort.
+
+| table | key | value |
+|---|---|---|
+| JOURNAL | session_id, first sequence | the events appended together (`event_codec`), sealed |
+| SESSION | session_id | summary or snapshot, sealed |
+| SHARD | session_id, shard name, NUL, row | a projection's row, sealed |
+| INDEX | `L` tenant NUL status NUL workflow NUL session_id | empty: list pages |
+| INDEX | `K` tenant NUL session_key | session_id and request digest |
+| INDEX | `M` session_id step_key | what the manual step made |
+| KEY | session_id | 32 bytes: the session's key; without it nothing sealed can be read |
+| REGISTRY | component_id | the registration |
+| WORKFLOW | name NUL version | the workflow's text |
+| TOKEN | token hash | the token's claims |
+| OUTBOX | session_id, sequence | empty: a trajectory not yet delivered |
+| META | name | singletons: format, switches; `erasing` NUL session_id |
+"""
+
+import struct
+from typing import NamedTuple
+
+from gateway.stores.ports import Table
+
+SESSION_BYTES = 26
+SEQUENCE_BYTES = 8
+NUL = b"\0"
+
+_U64 = struct.Struct(">Q")
+_LISTED, _SESSION_KEY, _STEP_KEY = b"L", b"K", b"M"
+
+FORMAT_KEY = b"format"
+"""META row with the number of this layout; a store refuses to open a newer one."""
+
+FORMAT = 1
+
+_ERASING = b"erasing\0"
+
+
+def text_part(text: str) -> bytes:
+    """Free text as a part of a key; NUL is the separator and cannot stand inside."""
+    data = text.encode()
+    if NUL in data:
+        raise ValueError("a name used as a key must not contain the character U+0000")
+    return data + NUL
+
+
+def session_row(session_id: str) -> bytes:
+    """Key of a session's row in SESSION and KEY; prefix of its rows in JOURNAL, SHARD, OUTBOX."""
+    return session_id.encode()
+
+
+def sequence_row(session_id: str, sequence: int) -> bytes:
+    """Key in JOURNAL (sequence of the record's first event) and in OUTBOX."""
+    return session_id.encode() + _U64.pack(sequence)
+
+
+class SequenceRow(NamedTuple):
+    session_id: str
+    sequence: int
+
+
+def parse_sequence_row(key: bytes) -> SequenceRow:
+    """The inverse of `sequence_row`."""
+    return SequenceRow(key[:-SEQUENCE_BYTES].decode(), _U64.unpack(key[-SEQUENCE_BYTES:])[0])
+
+
+def shard_row(session_id: str, shard: str, row: bytes = b"") -> bytes:
+    """Key in SHARD; with an empty `row` the prefix of all rows of that shard."""
+    return session_id.encode() + text_part(shard) + row
+
+
+def listed_prefix(tenant: str, status: str = "", workflow: str = "") -> bytes:
+    """Prefix of list rows; an empty part leaves the rest open (so `workflow` needs `status`)."""
+    prefix = _LISTED + text_part(tenant)
+    if not status:
+        return prefix
+    prefix += text_part(status)
+    return prefix + text_part(workflow) if workflow else prefix
+
+
+def listed_row(tenant: str, status: str, workflow: str, session_id: str) -> bytes:
+    """Key of a session in the list index: moved (delete, put) when its status changes."""
+    return listed_prefix(tenant, status) + text_part(workflow) + session_id.encode()
+
+
+def session_key_row(tenant: str, session_key: str) -> bytes:
+    """Key of a client's `session_key`, unique per tenant."""
+    return _SESSION_KEY + text_part(tenant) + session_key.encode()
+
+
+def step_key_row(session_id: str, step_key: str) -> bytes:
+    """Key of a client's `step_key`, unique per session."""
+    return _STEP_KEY + session_id.encode() + step_key.encode()
+
+
+def step_key_prefix(session_id: str) -> bytes:
+    """Prefix of a session's step keys."""
+    return _STEP_KEY + session_id.encode()
+
+
+def workflow_row(name: str, version: str = "") -> bytes:
+    """Key in WORKFLOW; without a version the prefix of all versions of `name`."""
+    return text_part(name) + version.encode()
+
+
+def erasing_row(session_id: str = "") -> bytes:
+    """META row that says an erasure has begun; with no session the prefix of all of them."""
+    return _ERASING + session_id.encode()
+
+
+SESSION_TABLES = (Table.JOURNAL, Table.SHARD, Table.SESSION)
+"""Tables whose rows begin with the session id and hold its payloads."""
