@@ -4,6 +4,7 @@ gRPC metadata keys are the lower-case header names. The body is authoritative; o
 `idempotency-key` and `acp-version` are compared with it.
 """
 
+import enum
 from typing import Final
 
 from acp_spec.model.enums import SAFEST
@@ -48,7 +49,7 @@ SETTLED_CALL_BYTES: Final = 64 * 1024
 
 MAX_VIA: Final = 8
 
-READS_AS: Final = {**SAFEST, Code: Code.UNKNOWN}
+READS_AS: Final[dict[type[enum.Enum], enum.Enum]] = {**SAFEST, Code: Code.UNKNOWN}
 """What an unknown enum value in a *response* reads as; not listed = CONTRACT_VIOLATION."""
 
 

@@ -106,7 +106,7 @@ def _scan(data: bytes, direction: Direction, max_bytes: int) -> bool:
 
 
 def _read(type_: type[T], data: bytes, read_as: leniency.ReadAs | None) -> T:
-    decoder = _decoder(type_)
+    decoder: msgspec.json.Decoder[T] = _decoder(type_)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError:

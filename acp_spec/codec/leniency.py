@@ -25,7 +25,8 @@ def safest(enum_type: type[enum.Enum], text: str) -> str:
     """A value this version does not know reads as the safest it knows (SPEC section 1)."""
     if text in enum_type.__members__ or enum_type not in READS_AS:
         return text
-    return READS_AS[enum_type].name
+    name: str = READS_AS[enum_type].name
+    return name
 
 
 def capitals(_enum_type: type[enum.Enum], text: str) -> str:

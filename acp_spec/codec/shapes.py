@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from acp_spec.model.payload import Payload
+from acp_spec.model.session import Component
 
 
 class Kind(enum.Enum):
@@ -87,12 +88,21 @@ _SCALARS: Final[dict[type, tuple[Kind, type]]] = {
 }
 
 
+_MESSAGE_NAMES: Final[dict[type[msgspec.Struct], str]] = {Component: "RegisteredComponent"}
+"""In acp.proto, services and messages share one name space, and `Component` is the service."""
+
+
 @cache
 def shape_of(struct: type[msgspec.Struct]) -> Shape:
     """The table of this type's fields, in the order of their declaration."""
     described = inspect.type_info(struct)
     assert isinstance(described, inspect.StructType)
     return Shape(type=struct, fields=tuple(_field(field) for field in described.fields))
+
+
+def message_name(struct: type[msgspec.Struct]) -> str:
+    """The name of this type in acp.proto, in schemas and in examples."""
+    return _MESSAGE_NAMES.get(struct, struct.__name__)
 
 
 def structs_within(struct: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], ...]:
