@@ -1,0 +1,164 @@
+"""From a handler's result, or its failure, to the response that the protocol knows.
+
+The only place where the SDK catches broadly: a handler is foreign code. Its traceback goes to the
+log, never to the caller.
+"""
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.bindings.fields import MAX_RESPONSE_BYTES
+from acp_spec.codec.scan import PayloadRefused, check_payload
+from acp_spec.model.calls import (
+    ErrorBody,
+    ExecuteResponse,
+    ObserveResponse,
+    PlanResponse,
+    ReflectResponse,
+    Response,
+)
+from acp_spec.model.enums import Effect, SideEffect, StepRole
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.payload import Payload
+from acp_spec.model.plan import Plan
+from acp_spec.sdk.call import Call
+from acp_spec.sdk.component import Handler, Target
+from acp_spec.sdk.faults import settled_error
+from acp_spec.sdk.running import Running
+from acp_spec.sdk.values import JsonText, write
+
+Outcome: TypeAlias = Response | ErrorBody
+
+log = logging.getLogger(__name__)
+
+RESPONSE_OF_ROLE: dict[StepRole, type[Response]] = {
+    StepRole.PLAN: PlanResponse,
+    StepRole.EXECUTE: ExecuteResponse,
+    StepRole.OBSERVE: ObserveResponse,
+    StepRole.REFLECT: ReflectResponse,
+}
+
+
+async def run_function(
+    function: Handler, arguments: tuple[object, ...], running: Running, pool: ThreadPoolExecutor
+) -> object:
+    """Run a sync function in the pool, an async one as a task; `running.stop` reaches it there."""
+    loop = asyncio.get_running_loop()
+    if inspect.iscoroutinefunction(function):
+        running.work = asyncio.ensure_future(function(*arguments))
+    else:
+        running.cancels_work = False  # a thread cannot be cancelled: it watches `call.cancelled`
+        in_context = contextvars.copy_context().run
+        running.work = loop.run_in_executor(pool, in_context, function, *arguments)
+    if running.cancelled.is_set() and running.cancels_work:
+        running.work.cancel()
+    await asyncio.wait({running.work})
+    result = running.work.result()
+    return await result if inspect.isawaitable(result) else result
+
+
+def failed(raised: BaseException, target: Target, call: Call, running: Running) -> AcpError:
+    """The error that a handler's exception becomes."""
+    if isinstance(raised, AcpFailure):
+        return settled_error(raised.error, target.effect)
+    if isinstance(raised, asyncio.CancelledError):
+        return settled_error(_stopped(running), target.effect)
+    log.error(
+        "%s failed in call %s attempt %d",
+        target.name,
+        call.context.call_id,
+        call.context.attempt,
+        exc_info=raised,
+    )
+    message = (
+        f"{target.name} failed unexpectedly; the component's log has the traceback "
+        f"for call {call.context.call_id}."
+    )
+    return settled_error(error(Reason.INTERNAL, message), target.effect)
+
+
+def _stopped(running: Running) -> AcpError:
+    if running.why_stopped is Reason.TIMEOUT:
+        return error(Reason.TIMEOUT, "The time for this call was over before it was done.")
+    return error(Reason.CANCELLED, "The call was cancelled while it ran.")
+
+
+def response_of(result: object, target: Target, call: Call) -> Outcome:
+    """What a handler returned, as the response of its role. Never raises for a handler's fault."""
+    done = _done(target, call)
+    try:
+        response = _typed(result, target, done)
+    except (TypeError, ValueError, msgspec.MsgspecError) as problem:
+        log.error("%s returned what cannot be sent: %s", target.name, problem)
+        message = f"{target.name} ran, but what it returned cannot be sent: {problem}."
+        return ErrorBody(error=error(Reason.INTERNAL, message, side_effect=done))
+    return response
+
+
+def _done(target: Target, call: Call) -> SideEffect:
+    if call.side_effect is not None:
+        return call.side_effect
+    return SideEffect.NONE if target.effect is Effect.READ else SideEffect.PERFORMED
+
+
+def _typed(result: object, target: Target, done: SideEffect) -> Response:
+    expected = RESPONSE_OF_ROLE[target.role]
+    if target.role is StepRole.EXECUTE:
+        return _executed(result, target, done)
+    if isinstance(result, Plan):
+        result = PlanResponse(plan=result)
+    if not isinstance(result, expected):
+        raise TypeError(f"expected {expected.__name__}, got {type(result).__name__}")
+    return result
+
+
+def _executed(result: object, target: Target, done: SideEffect) -> ExecuteResponse:
+    if isinstance(result, ExecuteResponse):
+        return msgspec.structs.replace(result, side_effect=result.side_effect or done)
+    output = output_of(result, target)
+    return ExecuteResponse(output=output, side_effect=done)
+
+
+def output_of(result: object, target: Target) -> Payload:
+    """A handler's output as payload text, checked. Raises ValueError or TypeError."""
+    output = write(result)
+    data = bytes(output)
+    if isinstance(result, JsonText | msgspec.Raw):
+        try:
+            check_payload(data, max_bytes=MAX_RESPONSE_BYTES)
+        except PayloadRefused as refused:
+            raise ValueError(str(refused)) from None
+    elif len(data) > MAX_RESPONSE_BYTES:
+        raise ValueError(f"{len(data)} bytes of output, at most {MAX_RESPONSE_BYTES} may be sent")
+    _report_wrong_output(result, target)
+    return output
+
+
+def _report_wrong_output(result: object, target: Target) -> None:
+    """An output against its own schema is logged, not hidden: the work is done, the gateway
+    judges.
+    """
+    if target.output_valid is None or isinstance(result, JsonText | msgspec.Raw):
+        return
+    problem = target.output_valid(result)
+    if problem is not None:
+        log.error("%s returned an output against its output_schema: %s", target.name, problem)
+
+
+def signed(outcome: Outcome, call: Call) -> Outcome:
+    """The envelope: what the call used, on successes and errors alike."""
+    if not (call.retries_spent or call.usage or call.llm_calls):
+        return outcome
+    return msgspec.structs.replace(
+        outcome,
+        retries_spent=outcome.retries_spent or call.retries_spent,
+        usage=outcome.usage or call.usage,
+        llm_calls=outcome.llm_calls or tuple(call.llm_calls),
+    )

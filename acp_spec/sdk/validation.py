@@ -1,0 +1,39 @@
+"""JSON Schema of actions: compiled once, offline, with patterns that run in linear time.
+
+A `$ref` to the network or a pattern with look-around is refused when the component is declared, not
+when a call arrives. Messages name the place in the arguments as a JSON Pointer.
+"""
+
+from collections.abc import Callable
+
+import jsonschema_rs
+
+from acp_spec.model.payload import Payload, is_absent
+from acp_spec.sdk.values import read
+
+Validator = Callable[[object], str | None]
+"""Takes a value, returns what is wrong with it for a person, or None."""
+
+_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1 << 20, dfa_size_limit=1 << 20)
+
+
+def compile_schema(schema: Payload, what: str) -> Validator | None:
+    """The check for `schema`, or None when there is none. Raises ValueError for a bad schema."""
+    if is_absent(schema):
+        return None
+    stated = read(schema)
+    if not isinstance(stated, dict | bool):
+        raise ValueError(f"the {what} must be an object or a boolean")
+    try:
+        compiled = jsonschema_rs.validator_for(stated, offline=True, pattern_options=_PATTERNS)
+    except (ValueError, jsonschema_rs.ValidationError) as error:
+        raise ValueError(f"the {what} cannot be used: {error}") from error
+
+    def check(value: object) -> str | None:
+        if compiled.is_valid(value):
+            return None
+        first = next(iter(compiled.iter_errors(value)))
+        place = "".join(f"/{part}" for part in first.instance_path)
+        return f"{first.message} (at {place or 'the top'})"
+
+    return check
