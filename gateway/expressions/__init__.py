@@ -1,0 +1,1 @@
+"""Expressions of a workflow: bare paths copy bytes, everything else is bounded CEL. Pure."""
