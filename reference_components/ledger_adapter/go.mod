@@ -1,0 +1,3 @@
+module ledger_adapter
+
+go 1.19
