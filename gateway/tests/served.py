@@ -48,16 +48,23 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait(STOP_SECONDS_MAX)
+        self._close()
+
+    def _close(self) -> None:
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def stop(self) -> int:
         """SIGTERM and the exit status; kills if the gateway does not end in time."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(STOP_SECONDS_MAX)
+            status = self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self.kill()
-            return self.process.wait()
+            status = self.process.wait()
+        self._close()
+        return status
 
     def log(self) -> str:
         """What the gateway wrote on standard error so far."""
@@ -65,11 +72,15 @@ class Served:
 
 
 def serve_gateway(
-    *flags: str, data_dir: Path, log_file: Path, environ: Mapping[str, str]
+    *flags: str,
+    data_dir: Path,
+    log_file: Path,
+    environ: Mapping[str, str],
+    acp: Path = Path(sys.executable).parent / "acp",
 ) -> Served:
     """Start a gateway and wait for its ready line; raises AssertionError with the log's end."""
     command = [
-        *(str(Path(sys.executable).parent / "acp"), "serve", "--data-dir", str(data_dir)),
+        *(str(acp), "serve", "--data-dir", str(data_dir)),
         *("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", *flags),
     ]
     with log_file.open("wb") as log:
