@@ -10,7 +10,7 @@ STAMP := $(VENV)/.setup-stamp
 # python3.11 if there, else any newer one
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-GEN_MODULE := acp_spec.gen
+GEN_MODULE := acp_spec.codec.generate
 # two workers: the tests start real servers, and two cores are what CI has
 WORKERS ?= 2
 PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist loadfile
