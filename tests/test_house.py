@@ -1,11 +1,15 @@
 """The house itself: its targets print themselves, its pins pin, its packages are what is built."""
 
+import importlib.metadata
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+
+import tidy
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -60,3 +64,22 @@ def test_ci_can_be_started() -> None:
 def test_the_law_has_its_nine_contracts() -> None:
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     assert [contract["name"].split()[0] for contract in contracts] == list("123456789")
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    distributions = importlib.metadata.packages_distributions()
+    project = PROJECT["project"]
+    core = names(project["dependencies"])
+    dev = core | names(project["optional-dependencies"]["dev"])
+    undeclared = {
+        f"{source.path}: {top}"
+        for source in tidy.read_tree(ROOT)
+        for _, name in tidy.imports_of(source)
+        if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, *PACKAGES, "tidy"}
+        and not names(distributions.get(top, [])) & (dev if is_for_developers(source) else core)
+    }
+    assert undeclared == set()
+
+
+def is_for_developers(source: tidy.Source) -> bool:
+    return source.is_test or source.path.startswith(("acp_spec/gen", "benchmarks/", "tests/"))
