@@ -1,8 +1,8 @@
 """Append first, act second: one write batch per loop tick, one sync thread, one wake per group.
 
 Everything here is called on the event loop's thread. What is appended in a tick is written together
-at its end; `after_write` callbacks run right behind that write, `after_sync` callbacks once it is on
-disk. After the first failure nothing more is acknowledged: callbacks of later work never run.
+at its end; `after_write` callbacks run right behind that write, `after_sync` callbacks once it is
+on disk. After the first failure nothing more is acknowledged: callbacks of later work never run.
 """
 
 import asyncio

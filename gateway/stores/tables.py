@@ -1,7 +1,7 @@
 """Key layouts of every table: the one place that knows how rows are named and ordered.
 
 Session ids have a fixed length and sort by time, so they need no separator; free text before
-another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, big endian: they sort.
+another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, big endian.
 
 | table | key | value |
 |---|---|---|
