@@ -6,17 +6,18 @@ Two components that offer one action are ambiguous unless the step names one (SP
 
 import msgspec
 
-from acp_spec.model.card import Action, Card
+from acp_spec.codec.json import encode
+from acp_spec.codec.json_text import array_of
+from acp_spec.model.card import Card
 from acp_spec.model.enums import Role
 from acp_spec.model.semver import matches, parse
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """One component version that could serve: which, and with which action (None: not an action)."""
+    """One component version that could serve."""
 
     card: Card
     digest: str
-    action: Action | None = None
 
     @property
     def pin(self) -> str:
@@ -36,6 +37,7 @@ class Catalog:
             self._by_name.setdefault(offer.card.name, []).append(offer)
         for versions in self._by_name.values():
             versions.sort(key=lambda offer: parse(offer.card.version), reverse=True)
+        self._actions_text: tuple[dict[str, str], bytes] | None = None
         self._by_action: dict[str, list[str]] = {}
         for name, versions in sorted(self._by_name.items()):
             for action in sorted({a.name for offer in versions for a in offer.card.actions}):
@@ -67,3 +69,22 @@ class Catalog:
         """The offer of `name@version`, or None when that version is not registered now."""
         name, _, version = pin.rpartition("@")
         return next((o for o in self._by_name.get(name, ()) if o.card.version == version), None)
+
+    def actions_text(self, pins: dict[str, str]) -> bytes:
+        """The actions a plan may use under these pins, as JSON text for `PlanRequest.actions`.
+
+        Sessions opened over one snapshot have equal pins, so the last text is kept.
+        """
+        wanted = {key: pin for key, pin in pins.items() if key.startswith("action:")}
+        if self._actions_text is None or self._actions_text[0] != wanted:
+            self._actions_text = (wanted, self._write_actions(wanted))
+        return self._actions_text[1]
+
+    def _write_actions(self, wanted: dict[str, str]) -> bytes:
+        texts = []
+        for key, pin in sorted(wanted.items()):
+            offer = self.exact(pin)
+            action = offer.card.action(key.removeprefix("action:")) if offer else None
+            if action is not None:
+                texts.append(encode(action))
+        return array_of(texts)

@@ -97,13 +97,17 @@ class SubGoalEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Su
 
 
 class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepEnded"):
-    """A workflow step is over; `variables` is what its output mapping wrote (name, JSON text)."""
+    """A workflow step is over; `variables` is what its output mapping wrote (name, JSON text).
+
+    `refused_retries`: calls that a verdict RETRY named and that may not be sent again (SPEC 9.1).
+    """
 
     step: str
     status: StepStatus
     variables: dict[str, Payload] = {}
     error: AcpError | None = None
     reason: str = ""
+    refused_retries: tuple[str, ...] = ()
 
 
 class Deferred(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Deferred"):
@@ -248,9 +252,3 @@ AnyEvent = (
     | SessionEnded
     | SessionErased
 )
-
-__all__ = ["BEHAVIOUR", "AnyEvent", "Event", "Timer"] + [
-    "AttemptEnded", "AttemptStarted", "CallCreated", "CancelRequested", "Decided", "Deferred",
-    "FeedbackGiven", "FinishRequested", "Late", "OperationEnded", "Opened", "Refused",
-    "SessionEnded", "SessionErased", "StepEnded", "SubGoalEnded", "TimerFired",
-]  # fmt: skip

@@ -1,0 +1,262 @@
+"""What comes next: pure work over a state whose results become events, once.
+
+Here, and only here, expressions are evaluated, bindings spliced and requests built. The driver
+appends the events this returns; replay feeds those events and never comes here.
+"""
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import (
+    Boundary,
+    Mode,
+    SessionStatus,
+    SideEffect,
+    StepRole,
+    StepStatus,
+    Verdict,
+)
+from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.payload import ABSENT, Payload, payload
+from acp_spec.model.plan import SubGoal
+from gateway.engine import calls, sub_goals
+from gateway.engine.definition import Mapping, Require, Step
+from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
+from gateway.engine.flow import may_redo
+from gateway.engine.scope import SessionScope
+from gateway.engine.states import SessionState, StepState
+from gateway.engine.world import World
+from gateway.expressions.expression import ExpressionError
+
+
+def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
+    """The next events of this session, or none when it waits for something outside."""
+    if state.terminal:
+        return ()
+    if state.ending is not None:
+        return () if state.open_calls() else (_ended(state, world),)
+    if state.opened.mode is Mode.MANUAL:
+        return ()
+    step = state.current_step
+    if step is None:
+        return (_succeeded(state, world),)
+    entry = state.steps[step.name]
+    scope = SessionScope(state, world.signals)
+    if entry.status is StepStatus.PENDING:
+        skipped = _condition(step, scope, world)
+        if skipped is not None:
+            return (skipped,)
+    if step.plan:
+        return _over_plan(state, step, entry, world)
+    return _single(state, step, entry, world)
+
+
+def _ended(state: SessionState, world: World) -> SessionEnded:
+    ending = state.ending
+    assert ending is not None, "asked for an end that nobody wants"
+    if ending.fall_back:
+        return _fallen_back(state, world)
+    return SessionEnded(
+        at_ms=world.at_ms, status=ending.status, error=ending.error, output=ending.output
+    )
+
+
+def _succeeded(state: SessionState, world: World) -> SessionEnded:
+    mapping = state.workflow.output if state.workflow else None
+    return _with_output(state, world, mapping, fell_back=False)
+
+
+def _fallen_back(state: SessionState, world: World) -> SessionEnded:
+    fallback = state.workflow.fallback if state.workflow else None
+    if fallback is None:
+        message = "the reflector asked for FALLBACK and the workflow has none"
+        failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
+        return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
+    return _with_output(state, world, fallback.output, fell_back=True)
+
+
+def _with_output(
+    state: SessionState, world: World, mapping: Mapping | None, *, fell_back: bool
+) -> SessionEnded:
+    output: Payload = ABSENT
+    if mapping is not None:
+        try:
+            output = payload(mapping.expression.evaluate(SessionScope(state, world.signals)))
+        except ExpressionError as problem:
+            failure = violation(mapping.field, mapping.line, mapping.expression.text, problem)
+            return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
+    return SessionEnded(
+        at_ms=world.at_ms, status=SessionStatus.SUCCEEDED, output=output, fell_back=fell_back
+    )
+
+
+def violation(where: str, line: int, text: str, problem: ExpressionError) -> AcpError:
+    """An expression that failed: which field and line, which text, why (SPEC section 8)."""
+    return error(
+        Reason.CONTRACT_VIOLATION,
+        f"{where} (line {line}): expression {text!r} failed: {problem}",
+        side_effect=SideEffect.NONE,
+        boundary=Boundary.GATEWAY,
+    )
+
+
+def _condition(step: Step, scope: SessionScope, world: World) -> StepEnded | None:
+    if step.condition is None:
+        return None
+    try:
+        if step.condition.expression.evaluate_bool(scope):
+            return None
+    except ExpressionError as problem:
+        where = f"step {step.name!r}, condition"
+        text = step.condition.expression.text
+        failure = violation(where, step.condition.line, text, problem)
+        return _step_ended(step, world, StepStatus.FAILED, error=failure)
+    return _step_ended(step, world, StepStatus.SKIPPED, reason="its condition is false")
+
+
+def _step_ended(
+    step: Step,
+    world: World,
+    status: StepStatus,
+    *,
+    error: AcpError | None = None,
+    reason: str = "",
+) -> StepEnded:
+    return StepEnded(at_ms=world.at_ms, step=step.name, status=status, error=error, reason=reason)
+
+
+def _single(
+    state: SessionState, step: Step, entry: StepState, world: World
+) -> tuple[AnyEvent, ...]:
+    """A step of one call: create it, wait for it, end the step with it."""
+    found = entry.sub_goals.get("")
+    if found is None:
+        return (_create_single(state, step, world),)
+    if found.status is StepStatus.RUNNING:
+        return ()
+    if found.status is StepStatus.SUCCEEDED:
+        return (_close(state, step, world),)
+    return (_step_ended(step, world, StepStatus.FAILED, error=found.error),)
+
+
+def _create_single(state: SessionState, step: Step, world: World) -> AnyEvent:
+    scope = SessionScope(state, world.signals)
+    fields: dict[str, bytes] = {}
+    for mapping in step.input_mapping:
+        try:
+            fields[mapping.field] = mapping.expression.evaluate(scope)
+        except ExpressionError as problem:
+            where = f"step {step.name!r}, input_mapping.{mapping.field}"
+            failure = violation(where, mapping.line, mapping.expression.text, problem)
+            return _step_ended(step, world, StepStatus.FAILED, error=failure)
+    return calls.for_step(state, step, fields, world)
+
+
+def _over_plan(
+    state: SessionState, step: Step, entry: StepState, world: World
+) -> tuple[AnyEvent, ...]:
+    """A step over a plan: everything ready is begun at once; it ends when all have ended."""
+    plan = state.plan_of.get(step.plan)
+    if plan is None:
+        message = f"step {step.plan!r} gave no plan to execute"
+        failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
+        return (_step_ended(step, world, StepStatus.FAILED, error=failure),)
+    begun = [_begin(state, step, entry, goal, world) for goal in sub_goals.ready(plan, entry)]
+    if begun:
+        return tuple(begun)
+    states = [entry.sub_goals[goal.id].status for goal in plan.sub_goals]
+    if StepStatus.RUNNING in states:
+        return ()
+    failed = [goal.id for goal in plan.sub_goals if _failed(entry, goal.id)]
+    if _is_failure(step, states):
+        first = entry.sub_goals[failed[0]].error
+        return (_step_ended(step, world, StepStatus.FAILED, error=first),)
+    return (_close(state, step, world),)
+
+
+def _failed(entry: StepState, goal: str) -> bool:
+    return entry.sub_goals[goal].status in (StepStatus.FAILED, StepStatus.CANCELLED)
+
+
+def _is_failure(step: Step, states: list[StepStatus]) -> bool:
+    failed = sum(status in (StepStatus.FAILED, StepStatus.CANCELLED) for status in states)
+    if step.require is Require.ALL:
+        return failed > 0
+    return failed > 0 and StepStatus.SUCCEEDED not in states
+
+
+def _begin(
+    state: SessionState, step: Step, entry: StepState, goal: SubGoal, world: World
+) -> AnyEvent:
+    never = sub_goals.skip(state, step.name, entry, goal)
+    if never is not None:
+        return _sub_goal_ended(step, goal, world, never.status, never.error)
+    arguments = sub_goals.arguments(state, step.name, goal)
+    if isinstance(arguments, AcpError):
+        return _sub_goal_ended(step, goal, world, StepStatus.FAILED, arguments)
+    made = calls.for_sub_goal(state, step, goal, arguments, world)
+    if isinstance(made, AcpError):
+        return _sub_goal_ended(step, goal, world, StepStatus.FAILED, made)
+    return made
+
+
+def _sub_goal_ended(
+    step: Step, goal: SubGoal, world: World, status: StepStatus, failure: AcpError
+) -> SubGoalEnded:
+    return SubGoalEnded(
+        at_ms=world.at_ms, step=step.name, sub_goal=goal.id, status=status, error=failure
+    )
+
+
+def _close(state: SessionState, step: Step, world: World) -> StepEnded:
+    """End a step that succeeded: write its variables, note what a RETRY may not repeat."""
+    scope = _StepScope(state, step, world)
+    variables: dict[str, Payload] = {}
+    for mapping in step.output_mapping:
+        try:
+            variables[mapping.field] = payload(mapping.expression.evaluate(scope))
+        except ExpressionError as problem:
+            where = f"step {step.name!r}, output_mapping.{mapping.field}"
+            failure = violation(where, mapping.line, mapping.expression.text, problem)
+            return _step_ended(step, world, StepStatus.FAILED, error=failure)
+    return StepEnded(
+        at_ms=world.at_ms,
+        step=step.name,
+        status=StepStatus.SUCCEEDED,
+        variables=variables,
+        refused_retries=_refused_retries(state, step),
+    )
+
+
+def _refused_retries(state: SessionState, step: Step) -> tuple[str, ...]:
+    if step.role is not StepRole.REFLECT or not state.reflections:
+        return ()
+    answer = state.reflections[-1].response
+    if answer.verdict is not Verdict.RETRY:
+        return ()
+    named = [state.calls[i] for i in answer.retry_call_ids if i in state.calls]
+    return tuple(call.created.call_id for call in named if not may_redo(call))
+
+
+class _StepScope:
+    """The session's names, and on top the fields of the step that just succeeded (`output.x`)."""
+
+    def __init__(self, state: SessionState, step: Step, world: World) -> None:
+        steps = dict(state.steps)
+        entry = steps[step.name]
+        steps[step.name] = msgspec.structs.replace(entry, status=StepStatus.SUCCEEDED)
+        seen = msgspec.structs.replace(state)
+        seen.steps = steps
+        self._names = SessionScope(seen, world.signals)
+        self._step = step.name
+        self._own: dict[str, msgspec.Raw] | None = None
+
+    def get(self, name: str) -> bytes | None:
+        found = self._names.get(name)
+        if found is not None:
+            return found
+        if self._own is None:
+            text = self._names.get(self._step) or b"{}"
+            self._own = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        value = self._own.get(name)
+        return None if value is None else bytes(value)

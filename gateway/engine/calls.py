@@ -1,0 +1,217 @@
+"""Making the event that creates a call: identity, target, semantics, exact bytes (9.1, 9.2)."""
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.card import Action
+from acp_spec.model.enums import (
+    Boundary,
+    Effect,
+    Idempotency,
+    Kind,
+    SideEffect,
+    StepRole,
+    StepStatus,
+    StepType,
+)
+from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.ids import body_digest, call_id
+from acp_spec.model.payload import ABSENT, Payload, payload
+from acp_spec.model.plan import SubGoal
+from gateway.engine import pins, requests
+from gateway.engine.catalog import Catalog, Offer
+from gateway.engine.definition import Step
+from gateway.engine.events import CallCreated
+from gateway.engine.states import CallState, SessionState, StepState
+from gateway.engine.world import World
+
+
+class Semantics(msgspec.Struct, frozen=True, kw_only=True):
+    """How a call may be treated: from the card, or by its role (SPEC section 4)."""
+
+    effect: Effect
+    idempotency: Idempotency
+    idempotency_ttl_ms: int = 0
+    timeout_ms: int = 0
+    operation_timeout_ms: int = 0
+
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+OF_ROLE: dict[StepRole, Semantics] = {
+    StepRole.PLAN: Semantics(effect=Effect.READ, idempotency=Idempotency.NATURAL),
+    StepRole.OBSERVE: Semantics(
+        effect=Effect.WRITE, idempotency=Idempotency.BY_KEY, idempotency_ttl_ms=DAY_MS
+    ),
+    StepRole.REFLECT: Semantics(effect=Effect.READ, idempotency=Idempotency.NATURAL),
+}
+
+CAREFUL = Semantics(effect=Effect.WRITE, idempotency=Idempotency.NONE)
+"""Of an action nobody has declared: as if it could not be repeated."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """A call about to be made, before it has an identity."""
+
+    step: Step
+    sub_goal: str = ""
+    role: StepRole
+    action: str = ""
+    offer: Offer | None = None
+    component: str = ""
+    semantics: Semantics
+    body: bytes
+    arguments: bytes = b""
+    repeat: bool = False
+
+
+def for_step(
+    state: SessionState, step: Step, fields: dict[str, bytes], world: World
+) -> CallCreated:
+    """The call of a step of one call."""
+    offer = _pinned(state, f"step:{step.name}", world.catalog)
+    if offer is None:
+        offer = pins.offer_for_step(step, world.catalog, state.opened.labels)
+    if step.role is StepRole.EXECUTE:
+        arguments = requests.arguments_of(fields)
+        text = requests.execute_body(step.action, arguments)
+        semantics = _of_action(offer, step.action)
+    else:
+        arguments = b""
+        text = requests.body(state, step, fields, world.catalog)
+        semantics = OF_ROLE[step.role]
+    intent = Intent(
+        step=step,
+        role=step.role,
+        action=step.action,
+        offer=offer,
+        component=step.component,
+        semantics=semantics,
+        body=text,
+        arguments=arguments,
+        repeat=step.repeat,
+    )
+    return _created(state, intent, world)
+
+
+def for_sub_goal(
+    state: SessionState, step: Step, goal: SubGoal, arguments: bytes, world: World
+) -> CallCreated | AcpError:
+    """The call of a plan's sub-goal, on the component that offers its action."""
+    offer = _offer_for_goal(state, step, goal.action, world.catalog)
+    if offer is None:
+        names = ", ".join(world.catalog.names_with_action(goal.action))
+        message = (
+            f"action {goal.action!r} is offered by {names}: the step's `component` or a session"
+            f" label `action:{goal.action}` must choose"
+            if names
+            else f"no registered component offers the action {goal.action!r}"
+        )
+        return error(Reason.NO_COMPONENT, message, boundary=Boundary.GATEWAY)
+    intent = Intent(
+        step=step,
+        sub_goal=goal.id,
+        role=StepRole.EXECUTE,
+        action=goal.action,
+        offer=offer,
+        semantics=_of_action(offer, goal.action),
+        body=requests.execute_body(goal.action, arguments),
+        arguments=arguments,
+        repeat=goal.repeat or step.repeat,
+    )
+    return _created(state, intent, world)
+
+
+def _offer_for_goal(state: SessionState, step: Step, action: str, catalog: Catalog) -> Offer | None:
+    if step.component:
+        offer = _pinned(state, f"step:{step.name}", catalog)
+        offer = offer or catalog.version(step.component, step.version_range)
+        return offer if offer and offer.card.action(action) else None
+    pinned = _pinned(state, f"action:{action}", catalog)
+    return pinned or pins.offer_for_action(action, catalog, state.opened.labels)
+
+
+def _pinned(state: SessionState, key: str, catalog: Catalog) -> Offer | None:
+    pin = state.opened.pins.get(key)
+    return catalog.exact(pin) if pin else None
+
+
+def _of_action(offer: Offer | None, name: str) -> Semantics:
+    action = offer.card.action(name) if offer else None
+    return CAREFUL if action is None else _semantics(action)
+
+
+def _semantics(action: Action) -> Semantics:
+    return Semantics(
+        effect=action.effect,
+        idempotency=action.idempotency,
+        idempotency_ttl_ms=action.idempotency_ttl_ms,
+        timeout_ms=action.timeout_ms,
+        operation_timeout_ms=action.operation_timeout_ms,
+    )
+
+
+def _created(state: SessionState, intent: Intent, world: World) -> CallCreated:
+    step, goal = intent.step, intent.sub_goal
+    entry = state.steps[step.name]
+    redo = entry.redo.get(goal, 0)
+    card = intent.offer.card if intent.offer else None
+    arguments = intent.arguments if intent.role is StepRole.EXECUTE else intent.body
+    digest = body_digest(intent.action, arguments)
+    semantics = intent.semantics
+    timeout_ms = step.timeout_ms or semantics.timeout_ms or world.default_timeout_ms
+    return CallCreated(
+        at_ms=world.at_ms,
+        call_id=call_id(state.session_id, step.name, goal, entry.generation, redo),
+        step=step.name,
+        role=intent.role,
+        sub_goal=goal,
+        loop=state.loop,
+        redo=redo,
+        component=card.name if card else intent.component,
+        version=card.version if card else "",
+        action=intent.action,
+        step_type=step_type(intent.role, card.kind if card else Kind.TOOL),
+        effect=semantics.effect,
+        idempotency=semantics.idempotency,
+        idempotency_ttl_ms=semantics.idempotency_ttl_ms,
+        timeout_ms=timeout_ms,
+        operation_timeout_ms=semantics.operation_timeout_ms,
+        body=payload(intent.body),
+        body_digest=digest,
+        arguments=_arguments(intent),
+        reused_from=_reusable(state, intent, entry, digest),
+        retry_of=entry.retry_of.get(goal, ""),
+    )
+
+
+def _arguments(intent: Intent) -> Payload:
+    return payload(intent.arguments) if intent.role is StepRole.EXECUTE else ABSENT
+
+
+def step_type(role: StepRole, kind: Kind) -> StepType:
+    """Which of the gateway's queues a call waits in (mission R07)."""
+    if role is StepRole.PLAN:
+        return StepType.PLAN
+    return StepType.LLM if kind is Kind.LLM else StepType.TOOL
+
+
+def _reusable(state: SessionState, intent: Intent, entry: StepState, digest: str) -> str:
+    """An earlier pass that did exactly this already, so that it is not done again (SPEC 9.1)."""
+    if entry.generation == 0 or intent.repeat or intent.semantics.effect is Effect.READ:
+        return ""
+    if entry.retry_of.get(intent.sub_goal):
+        return ""
+    for call in reversed(state.calls.values()):
+        if _did_it(call, intent, digest):
+            return call.created.reused_from or call.created.call_id
+    return ""
+
+
+def _did_it(call: CallState, intent: Intent, digest: str) -> bool:
+    created = call.created
+    same = created.step == intent.step.name and created.action == intent.action
+    if not same or created.body_digest != digest or call.open:
+        return False
+    done = call.status is StepStatus.SUCCEEDED
+    return done or call.side_effect in (SideEffect.PERFORMED, SideEffect.UNKNOWN)

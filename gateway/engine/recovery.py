@@ -1,0 +1,180 @@
+"""Recovery decisions: what a policy sees, what it may not do, and the record of what it chose.
+
+A policy proposes options with probabilities; the guardrails mask what would be unsafe or useless
+before the draw, so that no policy, learned or not, can send twice what must not be (SPEC section 4).
+The draw is a hash of policy digest, session, call and index: it can be computed again.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from acp_spec.model.enums import Idempotency, SideEffect
+from acp_spec.model.ids import unit_interval
+from acp_spec.model.recovery import (
+    Decision,
+    Option,
+    OptionChance,
+    PolicyRef,
+    RecoveryView,
+    Trigger,
+)
+from gateway.engine.outcomes import last_error
+from gateway.engine.states import AttemptState, CallState, SessionState
+
+FOREVER_MS = 365 * 24 * 60 * 60 * 1000
+"""Deadline left of a session without one; a year, so that the feature stays a number."""
+
+GUARDRAILS_DIGEST = "guardrails-1"
+
+
+class Policy(Protocol):
+    """A recovery policy: pure, versioned, the same interface for a rule and for a learned one."""
+
+    @property
+    def ref(self) -> PolicyRef: ...
+
+    def options(self, view: RecoveryView) -> tuple[OptionChance, ...]:
+        """Options with probabilities that sum to 1, before the guardrails."""
+
+
+def view(state: SessionState, call: CallState, trigger: Trigger, at_ms: int) -> RecoveryView:
+    """The features of this decision, as they are now; they are recorded and never recomputed."""
+    created, attempt = call.created, call.attempt
+    failure = last_error(call)
+    deadline_ms = state.deadline_at_ms or at_ms + FOREVER_MS
+    return RecoveryView(
+        session_id=state.session_id,
+        call_id=created.call_id,
+        index=call.decisions,
+        trigger=trigger,
+        role=created.role.value,
+        component=created.component,
+        action=created.action,
+        effect=created.effect,
+        idempotency=created.idempotency,
+        attempt=call.number,
+        reason=failure.reason,
+        code=failure.code.value,
+        boundary=failure.boundary.value,
+        retryable=failure.retryable,
+        retry_after_ms=failure.retry_after_ms,
+        side_effect=attempt.side_effect if attempt else SideEffect.NONE,
+        elapsed_ms=at_ms - created.at_ms,
+        deadline_left_ms=deadline_ms - at_ms,
+        budget_left=state.budget_left,
+        call_retries_left=call.retries_left,
+        not_sent=_not_sent(attempt),
+        last_wait_ms=attempt.started.wait_ms if attempt and attempt.started else 0,
+        last_service_ms=_service_ms(attempt),
+    )
+
+
+def _not_sent(attempt: AttemptState | None) -> bool:
+    if attempt is None or attempt.refused is not None:
+        return True
+    return attempt.ended is not None and attempt.ended.not_sent
+
+
+def _service_ms(attempt: AttemptState | None) -> int:
+    if attempt is None or attempt.started is None or attempt.ended is None:
+        return 0
+    return attempt.ended.at_ms - attempt.started.at_ms
+
+
+def _unsafe(view: RecoveryView, call: CallState) -> bool:
+    """A NONE action is never sent again unless it is proven that nothing was sent or done."""
+    if call.created.idempotency is not Idempotency.NONE:
+        return False
+    return any(
+        attempt.side_effect is not SideEffect.NONE
+        for attempt in call.attempts
+        if not _not_sent(attempt)
+    )
+
+
+def _outlived(view: RecoveryView, call: CallState) -> bool:
+    """After its TTL a key is forgotten: the gateway never re-sends (SPEC section 4)."""
+    created = call.created
+    if created.idempotency is not Idempotency.BY_KEY or call.first_sent_ms is None:
+        return False
+    ttl_ms = created.idempotency_ttl_ms
+    return bool(ttl_ms) and view.elapsed_ms >= ttl_ms
+
+
+Guard = Callable[[RecoveryView, CallState], bool]
+
+GUARDS: tuple[tuple[str, Guard], ...] = (
+    ("not_retryable", lambda view, call: not view.retryable),
+    ("idempotency", _unsafe),
+    ("idempotency_ttl", _outlived),
+    ("call_retries", lambda view, call: view.call_retries_left <= 0),
+    ("session_budget", lambda view, call: view.budget_left <= 0),
+)
+"""Why a RETRY may be masked; the first that holds is named in the record."""
+
+
+def masked(
+    view: RecoveryView, call: CallState, options: tuple[OptionChance, ...]
+) -> tuple[OptionChance, ...]:
+    """The options with the forbidden ones at probability 0 and the rest scaled to sum to 1."""
+    blocked = next((name for name, holds in GUARDS if holds(view, call)), "")
+    marked = [_mask(option, view, blocked) for option in options]
+    total = sum(option.probability for option in marked)
+    if total <= 0:
+        return tuple(o for o in marked if o.option is not Option.GIVE_UP) + (
+            OptionChance(option=Option.GIVE_UP, probability=1.0),
+        )
+    return tuple(
+        msgspec.structs.replace(option, probability=option.probability / total) for option in marked
+    )
+
+
+def _mask(option: OptionChance, view: RecoveryView, blocked: str) -> OptionChance:
+    if option.option is not Option.RETRY:
+        return option
+    late = option.wait_ms >= view.deadline_left_ms
+    why = blocked or ("deadline" if late else "")
+    return msgspec.structs.replace(option, probability=0.0, masked_by=why) if why else option
+
+
+def decide(
+    state: SessionState, call: CallState, policy: Policy, trigger: Trigger, at_ms: int
+) -> Decision:
+    """One decision, complete: what was seen, what was possible, what was drawn."""
+    seen = view(state, call, trigger, at_ms)
+    options = masked(seen, call, policy.options(seen))
+    draw = unit_interval(policy.ref.digest, seen.session_id, seen.call_id, str(seen.index))
+    chosen = _drawn(options, draw)
+    retries = chosen.option is Option.RETRY
+    return Decision(
+        decision_id=f"{seen.call_id}.{seen.index}",
+        index=seen.index,
+        call_id=seen.call_id,
+        after_attempt=call.number,
+        caused_attempt=call.number + 1 if retries else None,
+        trigger=trigger,
+        at_ms=at_ms,
+        features=features(seen),
+        options=options,
+        chosen=chosen.option,
+        draw=draw,
+        policy=policy.ref,
+        guardrails_digest=GUARDRAILS_DIGEST,
+    )
+
+
+def _drawn(options: tuple[OptionChance, ...], draw: float) -> OptionChance:
+    reached = 0.0
+    for option in options:
+        reached += option.probability
+        if draw < reached:
+            return option
+    return next(option for option in reversed(options) if option.probability > 0)
+
+
+def features(seen: RecoveryView) -> dict[str, float | int | str | bool | None]:
+    """The view as plain values under the names of FEATURE_SCHEMA."""
+    plain: dict[str, float | int | str | bool | None] = msgspec.to_builtins(seen)
+    return plain

@@ -1,0 +1,14 @@
+"""What pure work may know beside the state: time, what is registered, load, defaults."""
+
+import msgspec
+
+from gateway.engine.catalog import Catalog
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment of the gateway around a session. `default_timeout_ms` is R06's five seconds."""
+
+    at_ms: int
+    catalog: Catalog
+    signals: bytes = b"{}"
+    default_timeout_ms: int = 5_000
