@@ -50,7 +50,8 @@ def check_version(stated: str | None) -> None:
 
 
 def check_token(arrival: Arrival, token: str | None) -> None:
-    """Refuse a call without the bearer token this component was given (None = loopback, no token).
+    """Refuse a call without the bearer token this component was given (None = loopback, no
+    token).
     """
     if token is None:
         return

@@ -23,7 +23,8 @@ ProgressSink = Callable[[Progress], None]
 
 
 class Cancellation:
-    """Set once, by a cancel or by the deadline. Threads `wait`, coroutines `await call.cancelled`.
+    """Set once, by a cancel or by the deadline. Threads `wait`, coroutines `await
+    call.cancelled`.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

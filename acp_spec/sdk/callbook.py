@@ -75,7 +75,8 @@ class CallBook:
         return begun
 
     async def settle(self, flight: Flight, *, outcome: bytes | None, ttl_ms: float) -> None:
-        """The runner is done. `outcome` None = it failed with side effect NONE: a repeat may run.
+        """The runner is done. `outcome` None = it failed with side effect NONE: a repeat may
+        run.
         """
         record = Record(
             call_id=flight.call_id,

@@ -148,7 +148,8 @@ class Component:
         return any(offered is role for offered, _ in self._targets)
 
     def run(self, *, http: str | None = None, grpc: str | None = None) -> None:
-        """Serve until SIGTERM; addresses as `host:port`, default from ACP_PORT and ACP_GRPC_PORT.
+        """Serve until SIGTERM; addresses as `host:port`, default from ACP_PORT and
+        ACP_GRPC_PORT.
         """
         # Imported here: declaring a component must not load servers.
         from acp_spec.sdk.serving import run

@@ -86,15 +86,20 @@ class Dispatcher:
         books = Books(calls=self._calls, book=self._book, operations=self._operations)
         self._executions = Executions(books, self.clock, self._pool)
 
+    def check_peer(self, arrival: Arrival) -> None:
+        """Token and version: what a front asks before it reads a body. Raises AcpFailure."""
+        check_token(arrival, self._token)
+        check_version(arrival.acp_version)
+
     # ---- questions -------------------------------------------------------------------------
 
     def describe(self, arrival: Arrival) -> Card:
         """The card. Raises AcpFailure for a missing token or an unknown major version."""
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         return self._card
 
     def health(self, arrival: Arrival) -> Health:
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         signals = Signals(
             component=self.component.name,
             inflight=self._calls.count,
@@ -104,7 +109,7 @@ class Dispatcher:
         return Health(status=status, signals=signals)
 
     async def get_operation(self, call_id: str, arrival: Arrival) -> OperationState:
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         return await self._operations.get(call_id)
 
     # ---- the four calls ---------------------------------------------------------------------
@@ -121,7 +126,7 @@ class Dispatcher:
         return msgspec.structs.replace(outcome, component=self._ref)
 
     def _order(self, request: Request, arrival: Arrival, on_progress: ProgressSink | None) -> Order:
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         if self.draining:
             raise refusal(Reason.UNAVAILABLE, "The component is stopping and takes no new calls.")
         check_context(request.context, arrival)
@@ -200,7 +205,7 @@ class Dispatcher:
 
     async def cancel(self, request: CancelRequest, arrival: Arrival) -> CancelResponse:
         """Stop the named attempts and say what is known of them."""
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         stopping = self._calls.of(request.call_id, request.attempt)
         operation = self._operations.running(request.call_id)
         if operation is not None:
@@ -213,7 +218,7 @@ class Dispatcher:
 
     async def cancel_operation(self, call_id: str, arrival: Arrival) -> CancelResponse:
         """Stop a long operation. Raises NOT_FOUND (AcpFailure) when none is known by that id."""
-        self._check_peer(arrival)
+        self.check_peer(arrival)
         running = self._operations.running(call_id)
         if running is None:
             return await self._operations.ended(call_id)
@@ -260,10 +265,6 @@ class Dispatcher:
         self.component.outcomes.close()
 
     # ---- small parts ------------------------------------------------------------------------
-
-    def _check_peer(self, arrival: Arrival) -> None:
-        check_token(arrival, self._token)
-        check_version(arrival.acp_version)
 
     def _check_time(self, order: Order) -> None:
         if self.clock.monotonic_ms() >= order.deadline_ms:

@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One checked call. `subject`: what the handler gets first (arguments, or the whole request).
+    """One checked call. `subject`: what the handler gets first (arguments, or the whole
+    request).
     """
 
     context: Context
@@ -81,24 +82,32 @@ class Executions:
     async def _answer(self, order: Order, work: asyncio.Task[Outcome], running: Running) -> Outcome:
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def end_waiting(_: object = None) -> None:
+        def end_waiting() -> None:
             if not over.done():
                 over.set_result(None)
 
-        work.add_done_callback(end_waiting)
-        timer = self._clock.call_later(order.deadline_ms - self._clock.monotonic_ms(), end_waiting)
+        def at_deadline() -> None:
+            running.stop(Reason.TIMEOUT)
+            end_waiting()
+
+        left_ms = order.deadline_ms - self._clock.monotonic_ms()
+        timer = self._clock.call_later(left_ms, at_deadline)
+
+        def at_end(_: object) -> None:
+            timer.cancel()
+            end_waiting()
+
+        work.add_done_callback(at_end)
         try:
             await over
         except asyncio.CancelledError:
-            # The caller is gone. Reading for nobody is waste; a write goes on and is remembered.
+            # The caller is gone. Reading for nobody is waste; a write goes on to its deadline and
+            # is remembered.
             if order.target.effect is Effect.READ:
                 running.stop(Reason.CANCELLED)
             raise
-        finally:
-            timer.cancel()
         if work.done():
             return work.result()
-        running.stop(Reason.TIMEOUT)
         late = error(Reason.TIMEOUT, "The time for this call was over before it was done.")
         return ErrorBody(error=settled_error(late, order.target.effect))
 

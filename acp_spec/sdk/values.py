@@ -35,7 +35,8 @@ def read(text: Payload | bytes, *, absent: Json = None) -> Json:
 
 
 def write(value: object) -> Payload:
-    """A handler's value as payload text. Raises TypeError or ValueError for what JSON cannot say.
+    """A handler's value as payload text. Raises TypeError or ValueError for what JSON cannot
+    say.
     """
     if isinstance(value, JsonText):
         return payload(bytes(value))
