@@ -84,6 +84,7 @@ class ReflectionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     verdict: str
     critique: str = ""
     loop: int = 0
+    refused_retries: tuple[str, ...] = ()
 
 
 class FeedbackRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

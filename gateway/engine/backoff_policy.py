@@ -37,5 +37,5 @@ class BackoffPolicy:
 
 
 def policy_from(params: bytes) -> BackoffPolicy:
-    """The policy of a workflow's `recovery` block; raises msgspec.ValidationError naming the field."""
+    """The policy of a workflow's `recovery` block; msgspec.ValidationError names a bad field."""
     return BackoffPolicy(msgspec.json.decode(params or b"{}", type=Backoff))

@@ -155,7 +155,7 @@ def _failed(state: SessionState, call: CallState, trigger: Trigger) -> list[Comm
 
 
 def _accepted(state: SessionState, call: CallState, poll_after_ms: int) -> list[Command]:
-    """A long operation: its own limit replaces the call's, the session's clock stands still (9.5)."""
+    """A long operation has its own limit; meanwhile the session's clock stands still (9.5)."""
     call_id = call.created.call_id
     state.calls[call_id] = replace(call, phase=Phase.OPERATION, operation_since_ms=state.now_ms)
     if state.paused_since_ms is None:

@@ -1,7 +1,7 @@
 """Recovery decisions: what a policy sees, what it may not do, and the record of what it chose.
 
 A policy proposes options with probabilities; the guardrails mask what would be unsafe or useless
-before the draw, so that no policy, learned or not, can send twice what must not be (SPEC section 4).
+before the draw, so that no policy, learned or not, sends twice what must not be (SPEC section 4).
 The draw is a hash of policy digest, session, call and index: it can be computed again.
 """
 
@@ -123,9 +123,8 @@ def masked(
     marked = [_mask(option, view, blocked) for option in options]
     total = sum(option.probability for option in marked)
     if total <= 0:
-        return tuple(o for o in marked if o.option is not Option.GIVE_UP) + (
-            OptionChance(option=Option.GIVE_UP, probability=1.0),
-        )
+        given_up = OptionChance(option=Option.GIVE_UP, probability=1.0)
+        return (*(o for o in marked if o.option is not Option.GIVE_UP), given_up)
     return tuple(
         msgspec.structs.replace(option, probability=option.probability / total) for option in marked
     )

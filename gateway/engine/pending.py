@@ -1,0 +1,76 @@
+"""What is still to be done in a state read back from the journal (architecture idea 2).
+
+Recovery re-issues what the state says is pending; it never re-decides and never re-evaluates. An
+attempt that was started and has no end is *lost*: nobody knows what it did.
+"""
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary, Mode, SideEffect
+from acp_spec.model.errors import Reason
+from gateway.engine.commands import Advance, Call, CancelCall, Command, Decide, Poll, StartTimer
+from gateway.engine.events import AttemptEnded, Timer
+from gateway.engine.states import CallState, Phase, SessionState
+from gateway.engine.step import CANCEL_GRACE_MS
+
+
+def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
+    """The end of every attempt that was in flight when the gateway stopped."""
+    message = "the gateway stopped while this attempt was in flight"
+    lost = error(
+        Reason.UNAVAILABLE, message, side_effect=SideEffect.UNKNOWN, boundary=Boundary.GATEWAY
+    )
+    return [
+        AttemptEnded(
+            at_ms=max(at_ms, state.now_ms),
+            call_id=call.created.call_id,
+            attempt=call.number,
+            error=lost,
+            side_effect=SideEffect.UNKNOWN,
+            answered=False,
+        )
+        for call in state.open_calls()
+        if call.phase is Phase.SENT
+    ]
+
+
+def pending(state: SessionState, at_ms: int) -> list[Command]:
+    """The commands that bring a recovered session back to work."""
+    if state.terminal:
+        return []
+    commands: list[Command] = []
+    if state.deadline_at_ms and state.paused_since_ms is None:
+        commands.append(StartTimer(Timer.DEADLINE, state.deadline_at_ms))
+    for call in state.open_calls():
+        commands.extend(_of_call(call, at_ms))
+    if state.ending is not None:
+        commands.append(StartTimer(Timer.GRACE, at_ms + CANCEL_GRACE_MS))
+    if state.opened.mode is Mode.AUTOMATIC or state.ending is not None:
+        commands.append(Advance())
+    return commands
+
+
+def _of_call(call: CallState, at_ms: int) -> list[Command]:
+    call_id, number = call.created.call_id, call.number
+    match call.phase:
+        case Phase.READY:
+            return [Call(call_id)]
+        case Phase.DECIDING:
+            return [Decide(call_id, call.trigger)]
+        case Phase.BACKOFF:
+            return [StartTimer(Timer.BACKOFF, call.resume_at_ms, call_id, number)]
+        case Phase.OPERATION:
+            return _of_operation(call, at_ms)
+        case Phase.SENT | Phase.SETTLED:
+            return []
+
+
+def _of_operation(call: CallState, at_ms: int) -> list[Command]:
+    call_id, number = call.created.call_id, call.number
+    if call.cancelling:
+        return [CancelCall(call_id, number)]
+    commands: list[Command] = [Poll(call_id, number)]
+    limit = call.created.operation_timeout_ms
+    if limit:
+        over_at_ms = call.operation_since_ms + limit
+        commands.append(StartTimer(Timer.OPERATION, max(at_ms, over_at_ms), call_id, number))
+    return commands

@@ -1,0 +1,224 @@
+"""A session's state as the trajectory that training reads (SPEC section 7): every attempt, one row.
+
+What is known to be missing is said in `gaps`. Rewards are added by whoever scores (`rewards`).
+"""
+
+import msgspec
+
+from acp_spec.codec.json import decode_response, encode
+from acp_spec.codec.json_text import array_of
+from acp_spec.model.calls import Claim, ExecuteResponse, ObserveResponse, Reward
+from acp_spec.model.enums import StepRole, StepStatus
+from acp_spec.model.payload import payload
+from acp_spec.model.trajectory import (
+    Attempt,
+    FeedbackRow,
+    Gap,
+    LlmCallRow,
+    ObservationRow,
+    PlanVersion,
+    ReflectionRow,
+    Trajectory,
+)
+from gateway.engine.states import AttemptState, CallState, SessionState
+from gateway.engine.views import lineage
+
+
+def trajectory(state: SessionState) -> Trajectory:
+    """The whole record, as far as it is known now."""
+    opened = state.opened
+    return Trajectory(
+        session_id=opened.session_id,
+        lineage_id=opened.lineage_id,
+        lineage=lineage(state),
+        tenant=opened.tenant,
+        workflow=opened.workflow,
+        labels=opened.labels,
+        status=state.status,
+        fell_back=state.fell_back,
+        input=opened.input,
+        plan=_plans(state),
+        calls=tuple(row for call in state.calls.values() for row in attempts(state, call)),
+        decisions=state.decisions,
+        llm_calls=_llm_calls(state),
+        observations=_observations(state),
+        reflections=_reflections(state),
+        feedback=_feedback(state),
+        reflector_rewards=_rewards(state),
+        output=state.output,
+        error=state.error,
+        claims=_claims(state),
+        gaps=_gaps(state),
+        opened_at_ms=opened.at_ms,
+        ended_at_ms=state.ended_at_ms,
+        sequence=state.sequence,
+    )
+
+
+def _plans(state: SessionState) -> tuple[PlanVersion, ...]:
+    return tuple(
+        PlanVersion(
+            generation=taken.generation,
+            step=taken.step,
+            call_id=taken.call_id,
+            plan=taken.plan,
+            rationale=taken.rationale,
+            confidence=taken.confidence,
+        )
+        for taken in state.plans
+    )
+
+
+def attempts(state: SessionState, call: CallState) -> list[Attempt]:
+    """The rows of one call: one per attempt, and one for a result taken over or never begun."""
+    base = _call_row(call)
+    if not call.attempts:
+        reused = call.created.reused_from != ""
+        row = msgspec.structs.replace(
+            base,
+            attempt=1,
+            output=call.output,
+            error=call.error,
+            side_effect=call.side_effect,
+            reused=reused,
+            reused_from=call.created.reused_from,
+            queued_at_ms=call.created.at_ms,
+        )
+        return [row]
+    return [_attempt_row(base, call, attempt) for attempt in call.attempts]
+
+
+def _call_row(call: CallState) -> Attempt:
+    created = call.created
+    return Attempt(
+        call_id=created.call_id,
+        attempt=0,
+        loop=created.loop,
+        step=created.step,
+        sub_goal=created.sub_goal,
+        role=created.role.value,
+        component=created.component,
+        component_version=created.version,
+        action=created.action,
+        effect=created.effect,
+        arguments=created.arguments if created.role is StepRole.EXECUTE else created.body,
+        retry_of=created.retry_of,
+    )
+
+
+def _attempt_row(base: Attempt, call: CallState, attempt: AttemptState) -> Attempt:
+    started, ended, refused = attempt.started, attempt.ended, attempt.refused
+    replace = msgspec.structs.replace
+    row = replace(
+        base,
+        attempt=attempt.number,
+        side_effect=attempt.side_effect,
+        queued_at_ms=attempt.queued_at_ms,
+        budget_left=attempt.budget_left,
+        late=attempt.late is not None,
+    )
+    if refused is not None:
+        return replace(row, error=refused.error, ended_at_ms=refused.at_ms)
+    if started is not None:
+        row = replace(
+            row,
+            component=started.component,
+            component_version=started.version,
+            instance=started.instance,
+            sent_at_ms=started.at_ms,
+            wait_ms=started.wait_ms,
+            timeout_ms=started.timeout_ms,
+            breaker=started.breaker,
+            signals=started.signals,
+            parameter_version=started.parameter_version,
+        )
+    final = attempt.operation or ended
+    if final is None:
+        return row
+    row = replace(row, error=final.error, ended_at_ms=final.at_ms)
+    if ended is not None:
+        version = ended.served_version or row.component_version
+        row = replace(row, retries_spent=ended.retries_spent, component_version=version)
+    return row if final.error else replace(row, output=_output(call, final.response))
+
+
+def _output(call: CallState, response: msgspec.Raw) -> msgspec.Raw:
+    if call.created.role is not StepRole.EXECUTE:
+        return response
+    if call.status is StepStatus.SUCCEEDED:
+        return call.output
+    return decode_response(ExecuteResponse, bytes(response)).output
+
+
+def _llm_calls(state: SessionState) -> tuple[LlmCallRow, ...]:
+    return tuple(
+        LlmCallRow(call_id=call.created.call_id, attempt=attempt.number, llm_call=item)
+        for call in state.calls.values()
+        for attempt in call.attempts
+        if attempt.ended is not None
+        for item in attempt.ended.llm_calls
+    )
+
+
+def _observations(state: SessionState) -> tuple[ObservationRow, ...]:
+    rows = []
+    for call in state.calls.values():
+        if call.created.role is StepRole.OBSERVE and call.status is StepStatus.SUCCEEDED:
+            answer = decode_response(ObserveResponse, bytes(call.response))
+            memory = array_of([encode(item) for item in answer.memory])
+            rows.append(
+                ObservationRow(
+                    step=call.created.step,
+                    call_id=call.created.call_id,
+                    stored=answer.stored,
+                    memory=payload(memory),
+                )
+            )
+    return tuple(rows)
+
+
+def _reflections(state: SessionState) -> tuple[ReflectionRow, ...]:
+    return tuple(
+        ReflectionRow(
+            step=reflection.step,
+            call_id=reflection.call_id,
+            verdict=reflection.response.verdict.value,
+            critique=reflection.response.critique,
+            loop=reflection.loop,
+            refused_retries=reflection.refused_retries,
+        )
+        for reflection in state.reflections
+    )
+
+
+def _feedback(state: SessionState) -> tuple[FeedbackRow, ...]:
+    return tuple(
+        FeedbackRow(
+            feedback=entry.given.feedback,
+            received_at_ms=entry.given.at_ms,
+            state_version=entry.version,
+        )
+        for entry in state.feedback_log
+    )
+
+
+def _rewards(state: SessionState) -> tuple[Reward, ...]:
+    return tuple(reward for r in state.reflections for reward in r.response.rewards)
+
+
+def _claims(state: SessionState) -> tuple[Claim, ...]:
+    return state.reflections[-1].response.claims if state.reflections else ()
+
+
+def _gaps(state: SessionState) -> tuple[Gap, ...]:
+    gaps = []
+    for call in state.calls.values():
+        for attempt in call.attempts:
+            ended = attempt.ended
+            if ended is not None and not ended.answered and not ended.not_sent:
+                what = f"answer of call {call.created.call_id} attempt {attempt.number}"
+                why = ended.error.message if ended.error else "no answer came"
+                gaps.append(Gap(what=what, why=why))
+    if not state.terminal:
+        gaps.append(Gap(what="end", why="the session is still running"))
+    return tuple(gaps)
