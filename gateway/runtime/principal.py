@@ -1,7 +1,7 @@
 """Who calls, and as part of which trace: what a border learned about a request.
 
-The tenant comes from the caller's token only, never from what the request says. A border makes these
-values once; everything behind it trusts them and looks at no header.
+The tenant comes from the caller's token only, never from what the request says. A border makes
+these values once; everything behind it trusts them and looks at no header.
 """
 
 import enum

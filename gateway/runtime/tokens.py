@@ -1,0 +1,176 @@
+"""API tokens: made once, shown once, kept only as a hash (SPEC section 6, access).
+
+A token is `acp_<id>_<secret>` with 256 random bits of secret, so that one plain SHA-256 is enough
+at rest: there is nothing to guess. All rows are held in memory; verifying is a hash and a
+comparison that takes the same time wherever the two differ. The secret itself is never written or
+logged.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.errors import AcpFailure, Reason
+from gateway.runtime.clock import Chance, Clock
+from gateway.runtime.durable import Durable
+from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, Principal, Scope
+from gateway.stores.ports import Store, Table
+
+PREFIX: Final = "acp"
+_ID_BYTES: Final = 6
+_SECRET_BYTES: Final = 32
+_DAY_MS: Final = 86_400_000
+# Every token is held in memory and checked at each start; people and services are fewer.
+TOKENS_MAX: Final = 10_000
+_NAME_CHARACTERS_MAX: Final = 128
+
+
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new token shall be. `names`: components it may serve; `days` 0: until revoked."""
+
+    scopes: tuple[str, ...]
+    tenant: str = DEFAULT_TENANT
+    names: tuple[str, ...] = ()
+    label: str = ""
+    days: int = 0
+
+
+class TokenInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A token without its secret, as it is listed."""
+
+    token_id: str
+    tenant: str
+    scopes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    label: str = ""
+    created_at_ms: int = 0
+    expires_at_ms: int = 0
+
+
+class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
+    """The one time that the secret is seen."""
+
+    token: str
+    info: TokenInfo
+
+
+class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
+    """All tokens, oldest first."""
+
+    tokens: tuple[TokenInfo, ...] = ()
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A token in memory: the digest of the whole token, what it says, and who it makes."""
+
+    digest: bytes
+    info: TokenInfo
+    principal: Principal
+
+
+class Tokens:
+    """The tokens of one gateway. `durable` is the only way a row is written."""
+
+    def __init__(self, store: Store, durable: Durable, *, clock: Clock, chance: Chance) -> None:
+        self._durable = durable
+        self._clock = clock
+        self._chance = chance
+        self._rows: dict[str, _Row] = {}
+        for digest, value in store.scan(Table.TOKEN, b""):
+            self._keep(digest, msgspec.json.decode(value, type=TokenInfo))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def verify(self, token: str) -> Principal | None:
+        """The caller that this token makes, or None: unknown, revoked and expired look alike."""
+        row = self._rows.get(_id_of(token))
+        digest = _digest(token)
+        if row is None or not hmac.compare_digest(digest, row.digest):
+            return None
+        expires_at_ms = row.info.expires_at_ms
+        if expires_at_ms and self._clock.now_ms() >= expires_at_ms:
+            return None
+        return row.principal
+
+    async def create(self, request: TokenRequest) -> TokenCreated:
+        """Make a token; answered once it is durable. Raises INVALID_REQUEST."""
+        _check(request)
+        if len(self._rows) >= TOKENS_MAX:
+            raise _invalid(f"there are {TOKENS_MAX} tokens already: revoke some")
+        token_id = self._chance.random_bytes(_ID_BYTES).hex()
+        secret = base64.urlsafe_b64encode(self._chance.random_bytes(_SECRET_BYTES)).decode()
+        token = f"{PREFIX}_{token_id}_{secret.rstrip('=')}"
+        now_ms = self._clock.now_ms()
+        info = TokenInfo(
+            token_id=token_id,
+            tenant=request.tenant,
+            scopes=tuple(sorted(set(request.scopes))),
+            names=request.names,
+            label=request.label,
+            created_at_ms=now_ms,
+            expires_at_ms=now_ms + request.days * _DAY_MS if request.days else 0,
+        )
+        digest = _digest(token)
+        self._durable.put(Table.TOKEN, digest, msgspec.json.encode(info))
+        await self._durable.synced()
+        self._keep(digest, info)
+        return TokenCreated(token=token, info=info)
+
+    def list(self) -> tuple[TokenInfo, ...]:
+        """Every token without its secret, oldest first."""
+        rows: Iterable[_Row] = self._rows.values()
+        return tuple(sorted((row.info for row in rows), key=lambda info: info.created_at_ms))
+
+    async def revoke(self, token_id: str) -> None:
+        """End a token at once; the row is gone from disk on return. Raises NOT_FOUND."""
+        row = self._rows.pop(token_id, None)
+        if row is None:
+            message = f"no token {token_id!r}: `acp tokens list` shows their ids"
+            raise AcpFailure(error(Reason.NOT_FOUND, message))
+        self._durable.delete(Table.TOKEN, row.digest)
+        await self._durable.synced()
+
+    def _keep(self, digest: bytes, info: TokenInfo) -> None:
+        principal = Principal(
+            tenant=info.tenant,
+            scopes=frozenset(info.scopes),
+            names=info.names,
+            subject=f"token:{info.token_id}",
+        )
+        self._rows[info.token_id] = _Row(digest, info, principal)
+
+
+def _check(request: TokenRequest) -> None:
+    if not request.scopes:
+        raise _invalid(f"scopes: name at least one of {', '.join(Scope)}")
+    unknown = sorted(set(request.scopes) - ALL_SCOPES)
+    if unknown:
+        raise _invalid(f"scopes: {unknown[0]!r} is none of {', '.join(Scope)}")
+    for place, text in (("tenant", request.tenant), ("label", request.label)):
+        if len(text) > _NAME_CHARACTERS_MAX or not text.isprintable():
+            raise _invalid(f"{place}: at most {_NAME_CHARACTERS_MAX} printable characters")
+    if not request.tenant:
+        raise _invalid(f"tenant: must not be empty ({DEFAULT_TENANT!r} where there is only one)")
+    if request.names and Scope.COMPONENT not in request.scopes:
+        raise _invalid("names: only a token with the scope component serves components")
+    if request.days < 0:
+        raise _invalid("days: must not be negative; 0 is until revoked")
+
+
+def _id_of(token: str) -> str:
+    prefix, _, rest = token.partition("_")
+    return rest.partition("_")[0] if prefix == PREFIX else ""
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _invalid(message: str) -> AcpFailure:
+    return AcpFailure(error(Reason.INVALID_REQUEST, message))

@@ -1,0 +1,260 @@
+"""Workflow versions: stored once, never changed, one of each name active (SPEC section 6).
+
+The file's bytes are the truth and go to disk before a PUT is answered; what is parsed from them is
+a cache by digest. A stored version is never re-validated: it was good when it entered, and sessions
+that run on it must go on. Who is registered now is told (`Advice`), and only ambiguity refuses.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model import semver
+from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.gateway_calls import WorkflowVersion
+from acp_spec.model.payload import payload
+from acp_spec.model.session import Problem, Validation
+from acp_spec.model.times import rfc3339
+from gateway.engine.catalog import Catalog
+from gateway.engine.definition import Workflow
+from gateway.engine.workflow_file import parse_workflow
+from gateway.runtime.clock import Clock
+from gateway.runtime.durable import Durable
+from gateway.runtime.workflow_advice import advice
+from gateway.stores.ports import Store, Table
+from gateway.stores.tables import NUL, workflow_row
+
+# A workflow is written by people; parsing is slow per byte and holds the loop.
+SOURCE_BYTES_MAX: Final = 256 * 1024
+# Parsed workflows kept; beyond it a parse of some ms comes back.
+PARSED_MAX: Final = 256
+# Versions in all; each keeps a line in memory.
+VERSIONS_MAX: Final = 20_000
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One version on disk. `source` is the file as it was put."""
+
+    source: str
+    sha256: str
+    stored_at_ms: int
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """One version in memory, without its text."""
+
+    sha256: str
+    stored_at_ms: int
+
+
+class Workflows:
+    """The workflows of one gateway. `catalog` gives who is registered at the moment."""
+
+    def __init__(
+        self, store: Store, durable: Durable, *, clock: Clock, catalog: Callable[[], Catalog]
+    ) -> None:
+        self._store = store
+        self._durable = durable
+        self._clock = clock
+        self._catalog = catalog
+        self._versions: dict[str, dict[str, _Known]] = {}
+        self._active: dict[str, str] = {}
+        self._by_digest: dict[str, tuple[str, str]] = {}
+        self._parsed: OrderedDict[str, Workflow] = OrderedDict()
+        for key, value in store.scan(Table.WORKFLOW, b""):
+            self._load(key, value)
+
+    # ---- for sessions --------------------------------------------------------------------------
+
+    def resolve(self, reference: str) -> Workflow:
+        """The workflow of `name` (its active version) or `name@range`; raises NOT_FOUND.
+
+        In a range the active version is preferred, else the newest that lies in it.
+        """
+        try:
+            name, wanted = semver.split_name(reference)
+        except semver.VersionError as problem:
+            raise _invalid(f"workflow: {problem}") from None
+        versions = self._versions.get(name)
+        if versions is None:
+            raise _not_found(f"workflow: there is no {name!r}; put one, or list /v1/workflows")
+        active = self._active[name]
+        if not wanted or semver.matches(active, wanted):
+            return self._workflow(name, active)
+        fitting = [version for version in versions if semver.matches(version, wanted)]
+        if not fitting:
+            stored = ", ".join(sorted(versions, key=semver.parse))
+            raise _not_found(
+                f"workflow: no version of {name!r} is in {wanted!r}; there are {stored}"
+            )
+        return self._workflow(name, max(fitting, key=semver.parse))
+
+    def exact(self, name: str, version: str) -> Workflow:
+        """One version, for a session that was pinned to it; raises NOT_FOUND."""
+        self._known(name, version)
+        return self._workflow(name, version)
+
+    def by_digest(self, source_digest: str) -> Workflow | None:
+        """The workflow whose file has this SHA-256, or None."""
+        place = self._by_digest.get(source_digest)
+        return None if place is None else self._workflow(*place)
+
+    # ---- for operators -------------------------------------------------------------------------
+
+    async def put(self, name: str, version: str, source: bytes) -> tuple[WorkflowVersion, bool]:
+        """Store a version; (it, True) if it is new, (it, False) if the same bytes were stored.
+
+        Raises INVALID_REQUEST with all problems, ALREADY_EXISTS for other bytes.
+        """
+        workflow = _checked(source, self._catalog())
+        if (workflow.name, workflow.version) != (name, version):
+            raise _invalid(
+                f"the file says workflow {workflow.name!r}, version {workflow.version!r}, but the"
+                f" path says {name!r}, {version!r}: make them equal"
+            )
+        known = self._versions.get(name, {}).get(version)
+        if known is not None:
+            self._refuse_change(name, version, known.sha256 == workflow.source_digest)
+            await self._durable.synced()  # the first put may still be on its way to disk
+            return self._view(name, version), False
+        if len(self._by_digest) >= VERSIONS_MAX:
+            raise _invalid(f"{VERSIONS_MAX} versions are stored already")
+        self._store_new(workflow, source.decode())
+        await self._durable.synced()
+        return self._view(name, version), True
+
+    async def activate(self, name: str, version: str) -> WorkflowVersion:
+        """Make a stored version the one that `name` alone means; raises NOT_FOUND."""
+        self._known(name, version)
+        self._active[name] = version
+        self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
+        await self._durable.synced()
+        return self._view(name, version)
+
+    def versions(self, name: str = "") -> tuple[WorkflowVersion, ...]:
+        """Every version of one workflow, or of all, by name and version; raises NOT_FOUND."""
+        if name and name not in self._versions:
+            raise _not_found(f"there is no workflow {name!r}")
+        names = (name,) if name else sorted(self._versions)
+        return tuple(
+            self._view(one, version)
+            for one in names
+            for version in sorted(self._versions[one], key=semver.parse)
+        )
+
+    def stored(self, name: str, version: str) -> WorkflowVersion:
+        """One version with its source; raises NOT_FOUND."""
+        self._known(name, version)
+        return self._view(name, version, source=self._read(name, version).source)
+
+    def validate(self, source: bytes) -> Validation:
+        """What is wrong with a file, and what is worth knowing; nothing is stored.
+
+        A valid file may have problems too: those begin with `note:` and do not refuse it.
+        """
+        parsed = _parse(source)
+        if not isinstance(parsed, Workflow):
+            return Validation(valid=False, problems=parsed)
+        found = advice(parsed, self._catalog())
+        return Validation(valid=not found.refusals, problems=found.refusals + found.notes)
+
+    # ---- inside --------------------------------------------------------------------------------
+
+    def _store_new(self, workflow: Workflow, source: str) -> None:
+        name, version = workflow.name, workflow.version
+        now_ms = self._clock.now_ms()
+        row = _Row(source=source, sha256=workflow.source_digest, stored_at_ms=now_ms)
+        self._durable.put(Table.WORKFLOW, workflow_row(name, version), msgspec.json.encode(row))
+        if name not in self._active:
+            self._active[name] = version
+            self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
+        self._remember(name, version, row)
+        self._cache(workflow)
+
+    def _load(self, key: bytes, value: bytes) -> None:
+        name, _, version = key.partition(NUL)
+        if not version:
+            self._active[name.decode()] = value.decode()
+            return
+        self._remember(name.decode(), version.decode(), msgspec.json.decode(value, type=_Row))
+
+    def _remember(self, name: str, version: str, row: _Row) -> None:
+        known = _Known(sha256=row.sha256, stored_at_ms=row.stored_at_ms)
+        self._versions.setdefault(name, {})[version] = known
+        self._by_digest[row.sha256] = (name, version)
+
+    def _workflow(self, name: str, version: str) -> Workflow:
+        digest = self._versions[name][version].sha256
+        cached = self._parsed.get(digest)
+        if cached is not None:
+            self._parsed.move_to_end(digest)
+            return cached
+        workflow = parse_workflow(self._read(name, version).source.encode())
+        assert isinstance(workflow, Workflow), f"{name}@{version} was valid when it was stored"
+        self._cache(workflow)
+        return workflow
+
+    def _cache(self, workflow: Workflow) -> None:
+        self._parsed[workflow.source_digest] = workflow
+        if len(self._parsed) > PARSED_MAX:
+            self._parsed.popitem(last=False)
+
+    def _read(self, name: str, version: str) -> _Row:
+        value = self._store.get(Table.WORKFLOW, workflow_row(name, version))
+        assert value is not None, f"{name}@{version} is known, so it is on disk"
+        return msgspec.json.decode(value, type=_Row)
+
+    def _known(self, name: str, version: str) -> _Known:
+        known = self._versions.get(name, {}).get(version)
+        if known is None:
+            raise _not_found(f"there is no version {version!r} of a workflow {name!r}")
+        return known
+
+    def _refuse_change(self, name: str, version: str, is_same: bool) -> None:
+        if not is_same:
+            message = (
+                f"{name}@{version} is stored with other bytes and never changes: raise the version"
+            )
+            raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
+
+    def _view(self, name: str, version: str, *, source: str = "") -> WorkflowVersion:
+        known = self._versions[name][version]
+        return WorkflowVersion(
+            name=name,
+            version=version,
+            active=self._active.get(name) == version,
+            sha256=known.sha256,
+            stored_at=rfc3339(known.stored_at_ms),
+            source=source,
+        )
+
+
+def _parse(source: bytes) -> Workflow | tuple[Problem, ...]:
+    if len(source) > SOURCE_BYTES_MAX:
+        message = f"a workflow file has at most {SOURCE_BYTES_MAX} bytes, this one {len(source)}"
+        return (Problem(line=1, column=1, path="", message=message),)
+    return parse_workflow(source)
+
+
+def _checked(source: bytes, catalog: Catalog) -> Workflow:
+    """The workflow, or INVALID_REQUEST with every problem in the details."""
+    parsed = _parse(source)
+    problems = advice(parsed, catalog).refusals if isinstance(parsed, Workflow) else parsed
+    if not problems and isinstance(parsed, Workflow):
+        return parsed
+    first = problems[0]
+    more = f" (and {len(problems) - 1} more, see details)" if len(problems) > 1 else ""
+    message = f"line {first.line}, column {first.column}, {first.path}: {first.message}{more}"
+    details = payload(msgspec.json.encode({"problems": problems}))
+    raise AcpFailure(error(Reason.INVALID_REQUEST, message, details=details))
+
+
+def _invalid(message: str) -> AcpFailure:
+    return AcpFailure(error(Reason.INVALID_REQUEST, message))
+
+
+def _not_found(message: str) -> AcpFailure:
+    return AcpFailure(error(Reason.NOT_FOUND, message))

@@ -1,0 +1,73 @@
+"""What leaves over HTTP: bodies, headers, and every failure in the one ACP error shape."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from acp_spec.bindings.errors import error, http_status
+from acp_spec.bindings.fields import JSON
+from acp_spec.codec import json
+from acp_spec.model.calls import ErrorBody
+from acp_spec.model.enums import Boundary
+from acp_spec.model.errors import AcpError, Reason
+from gateway.transports.http_request import Send
+
+Header = tuple[bytes, bytes]
+
+_JSON_TYPE: Final[Header] = (b"content-type", JSON.encode())
+# A busy gateway without a better figure: one second spreads callers without losing them.
+RETRY_AFTER_S_DEFAULT: Final = 1
+_RETRY_LATER: Final = frozenset({429, 503})
+# What every answer says: nobody guesses types, nobody keeps other people's sessions.
+_ALWAYS: Final[tuple[Header, ...]] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer. `headers` come on top of type and length."""
+
+    status: int
+    body: bytes = b""
+    content_type: Header = _JSON_TYPE
+    headers: tuple[Header, ...] = ()
+
+
+async def send_response(send: Send, response: Response) -> None:
+    """Write it; 204 has neither body nor length."""
+    headers = [*_ALWAYS, *response.headers]
+    if response.status != 204:
+        headers += (response.content_type, (b"content-length", b"%d" % len(response.body)))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+def failed(failure: AcpError, *headers: Header) -> Response:
+    """The answer for an error; 429 and 503 say when to come back, 401 says how."""
+    status = http_status(failure)
+    more = list(headers)
+    if status in _RETRY_LATER:
+        more.append((b"retry-after", b"%d" % _retry_after_s(failure.retry_after_ms)))
+    if status == 401:
+        more.append((b"www-authenticate", b'Bearer realm="acp"'))
+    return Response(status, json.encode(ErrorBody(error=failure)), headers=tuple(more))
+
+
+def text(status: int, body: str, *headers: Header) -> Response:
+    """A plain text answer."""
+    return Response(status, body.encode(), (b"content-type", b"text/plain; charset=utf-8"), headers)
+
+
+def internal_error() -> AcpError:
+    """What a caller hears of a bug of ours: that it is ours, and where the rest stands."""
+    message = "the gateway failed; its log holds the details under this request's ids"
+    return error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)
+
+
+def _retry_after_s(retry_after_ms: int | None) -> int:
+    """Whole seconds, rounded up, so that nobody comes back too early."""
+    if not retry_after_ms:
+        return RETRY_AFTER_S_DEFAULT
+    return max(1, math.ceil(retry_after_ms / 1000))
