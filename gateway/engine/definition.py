@@ -85,8 +85,9 @@ class Limits:
 class Step:
     """One step. Exactly one of `plan` and `action` is set for EXECUTE, neither for other roles.
 
-    `component` empty means any that has the role (or offers the action); `version_range` empty means
-    any release. `on` holds the earlier step to go back to per verdict. `timeout_ms` 0 is the default.
+    `component` empty means any that has the role (or offers the action); `version_range` empty
+    means any release. `on` holds the earlier step to go back to per verdict. `timeout_ms` 0 is the
+    default.
     `repeat`: in a later loop the call is sent again even if it would match one already done.
     """
 

@@ -1,18 +1,226 @@
-"""CEL expressions within bounds."""
+"""CEL expressions: compiled once, run within bounds on the values they name, written canonically.
 
+Deterministic for the same bytes: no clock, no chance, maps are written and run over in the order of
+their keys. Integers of 64 bits are CEL int and other numbers double; a result that holds a number
+which the source wrote more precisely than a double can is refused, never rounded in silence.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, TypeAlias
 
-from gateway.expressions.fault import ExpressionError
+import cel
+import jiter
+
+from acp_spec.codec.json_text import CanonicalError, Plain, canonical
+from gateway.expressions.bounds import (
+    MAX_NAMED_BYTES,
+    MAX_OUTPUT_BYTES,
+    Extent,
+    cells,
+    check_cost,
+    check_pattern,
+)
+from gateway.expressions.fault import ExpressionError, violation
+from gateway.expressions.parsing import parse
 from gateway.expressions.path import Path, Scope
+from gateway.expressions.printing import SIZE_FUNCTION, Printed, printed
+from gateway.expressions.syntax import Call, Literal, Node, Ref, children
+
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+_INT64_DIGITS: Final = 19
+# Text without any of these holds only numbers that int64 and double keep as written.
+_MAYBE_INEXACT: Final = re.compile(rb"[0-9.]{16}|[0-9][eE]")
+_UNDEFINED: Final = re.compile(r"Undefined variable or function: '([vh][0-9]+)'")
+_CALLED: Final = re.compile(r"(?:Undefined variable or function:|Function) '(\w+)'")
+
+Variables: TypeAlias = "dict[str, Plain]"
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
+    """A compiled CEL expression; `paths` are all it reads."""
+
+    tree: Node
+    shape: Printed
+    program: cel.Program
     paths: tuple[Path, ...]
 
     def evaluate(self, scope: Scope) -> bytes:
-        raise NotImplementedError
+        """The canonical JSON text of its value; raises ExpressionError (CONTRACT_VIOLATION)."""
+        variables, inexact = self._decoded(scope)
+        result = self._run(variables)
+        if inexact:
+            _check_exact(result, inexact)
+        try:
+            text = canonical(result)
+        except CanonicalError as error:
+            raise violation(f"the result cannot be written as JSON: {error}") from None
+        if len(text) > MAX_OUTPUT_BYTES:
+            raise violation(f"the result has {len(text)} bytes, at most {MAX_OUTPUT_BYTES}")
+        return text
+
+    def _decoded(self, scope: Scope) -> tuple[Variables, frozenset[float]]:
+        """Values of all variables that exist, and the doubles among them that lost digits."""
+        variables: Variables = {}
+        inexact: set[float] = set()
+        extents: dict[Ref, Extent] = {}
+        for name, ref in self.shape.values.items():
+            data = ref.path.find(scope)
+            if data is None:
+                continue
+            if len(data) > MAX_NAMED_BYTES:
+                raise violation(
+                    f"{ref.path} has {len(data)} bytes; over {MAX_NAMED_BYTES} a value can only be "
+                    "copied by its bare path",
+                    ref.column,
+                )
+            value = _decode(data, inexact)
+            if ref.as_keys and isinstance(value, Mapping):
+                value = sorted(value)
+            variables[name] = value
+            extents[ref] = Extent(cells(data), len(value) if isinstance(value, list) else 0)
+        for name, path in self.shape.presences.items():
+            variables[name] = path.find(scope) is not None
+        check_cost(self.tree, extents)
+        return variables, frozenset(inexact)
+
+    def _run(self, variables: Variables) -> Plain:
+        sizes = _Sizes()
+        context = cel.Context(variables)
+        if self.shape.counts_size:
+            context.add_function(SIZE_FUNCTION, sizes.of)
+        try:
+            result: Plain = self.program.execute(context)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise self._explained(error) from None
+        if sizes.misused:
+            raise violation("'size' takes a string, a list or an object", self.tree.column)
+        return result
+
+    def _explained(self, error: Exception) -> ExpressionError:
+        """What a failed evaluation means, in the words of the expression."""
+        said = str(error)
+        undefined = _UNDEFINED.search(said)
+        if undefined is not None:
+            ref = self.shape.values.get(undefined[1])
+            path = ref.path if ref is not None else None
+            if path is not None:
+                return violation(f"{path} does not exist; guard it with has()", path.column)
+        column = self.tree.column
+        match error:
+            case KeyError():
+                return violation(f"there is no field {said}", column)
+            case IndexError():
+                return violation(said, column)
+            case ZeroDivisionError():
+                return violation("division by zero", column)
+            case OverflowError():
+                return violation("a number does not fit 64 bits", column)
+        called = _CALLED.search(said)
+        if called is not None:
+            return violation(f"'{called[1]}' cannot be applied to this value", column)
+        return violation(
+            "an operator does not fit the types of its values; "
+            "convert with int(), double() or string(), guard null with has()",
+            column,
+        )
+
+
+@dataclass(slots=True)
+class _Sizes:
+    """`size` by CEL's rule: characters of a string, elements of a list, members of an object."""
+
+    misused: bool = False
+
+    def of(self, value: object) -> int:
+        if isinstance(value, str | list | dict):
+            return len(value)
+        # An exception here would be printed by the library; the flag is read after the run.
+        self.misused = True
+        return 0
 
 
 def compile_computed(text: str) -> Computed:
-    raise ExpressionError("not yet", 1)
+    """Compile CEL; raises ExpressionError with the column of what is refused."""
+    tree = parse(text)
+    shape = printed(tree)
+    program = _compiled(shape.text, tree.column)
+    for pattern in _patterns(tree):
+        check_pattern(pattern)
+        _check_pattern_compiles(pattern)
+    paths = [ref.path for ref in shape.values.values()]
+    paths += [path for path in shape.presences.values() if path not in paths]
+    return Computed(tree, shape, program, tuple(paths))
+
+
+def _compiled(text: str, column: int) -> cel.Program:
+    try:
+        return cel.compile(text)
+    except ValueError as error:
+        # The library's column counts in the printed text, so only its reason is passed on.
+        reason = str(error).partition("ERROR: ")[2].partition(": ")[2].partition("\n")[0]
+        raise ExpressionError(f"this is not an expression: {reason or error}", column) from None
+
+
+def _check_pattern_compiles(pattern: Literal) -> None:
+    try:
+        cel.compile(f"''.matches({pattern.text})").execute({})
+    except RuntimeError as error:
+        reason = str(error).partition(". Check")[0].strip().splitlines()[-1].strip()
+        raise ExpressionError(f"not a valid pattern: {reason}", pattern.column) from None
+
+
+def _patterns(node: Node) -> list[Literal]:
+    """The patterns of all `matches` in a tree."""
+    found = [pattern for child in children(node) for pattern in _patterns(child)]
+    if isinstance(node, Call) and node.function == "matches":
+        pattern = node.arguments[1]
+        assert isinstance(pattern, Literal)
+        found.append(pattern)
+    return found
+
+
+def _decode(data: bytes, inexact: set[float]) -> Plain:
+    """A value as CEL sees it: int64 or double. Doubles that lost digits go to `inexact`."""
+    if _MAYBE_INEXACT.search(data) is None:
+        value: Plain = jiter.from_json(data, cache_mode="none")
+        return value
+
+    def double(text: str) -> float:
+        number = float(text)
+        if not math.isfinite(number):
+            raise violation(f"{text[:30]} is too large for a computed value")
+        if Decimal(repr(number)) != Decimal(text):
+            inexact.add(number)
+        return number
+
+    def integer(text: str) -> int | float:
+        if len(text) <= _INT64_DIGITS + 1 and _INT64_MIN <= int(text) <= _INT64_MAX:
+            return int(text)
+        return double(text)
+
+    decoded: Plain = json.loads(data, parse_float=double, parse_int=integer)
+    return decoded
+
+
+def _check_exact(value: Plain, inexact: frozenset[float]) -> None:
+    """Refuse a result that carries a number in fewer digits than its source had."""
+    match value:
+        case float() if value in inexact:
+            raise violation(
+                f"{value!r} lost precision; copy such a number by its bare path instead"
+            )
+        case list():
+            for item in value:
+                _check_exact(item, inexact)
+        case Mapping():
+            for item in value.values():
+                _check_exact(item, inexact)
+        case _:
+            pass

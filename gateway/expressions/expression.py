@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-
 from gateway.expressions.computed import Computed, compile_computed
 from gateway.expressions.fault import ExpressionError, violation
 from gateway.expressions.path import Path, Scope

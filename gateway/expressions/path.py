@@ -5,7 +5,7 @@ coercion, so that a path means the same for every document. Found bytes are copi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
@@ -25,11 +25,14 @@ class Scope(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A root name and the members and elements below it; `column` is where it stands in the text."""
+    """A root name and the members and elements below it.
+
+    `column` is where it stands in the text; two paths are equal wherever they stand.
+    """
 
     root: str
     parts: tuple[str | int, ...] = ()
-    column: int = 1
+    column: int = field(default=1, compare=False)
 
     def __str__(self) -> str:
         return self.root + "".join(_spelled(part) for part in self.parts)
