@@ -142,8 +142,9 @@ class Server:
         )
         server = _Uvicorn(config)
         self._serving = asyncio.create_task(server.serve(sockets=[bound]))
-        while not server.started and not self._serving.done():
-            await asyncio.sleep(0.001)  # uvicorn offers no event to wait for
+        # uvicorn offers no event to wait for
+        while not server.started and not self._serving.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
         return server
 
     async def _start_grpc(self, asked: Address) -> grpc.aio.Server:
