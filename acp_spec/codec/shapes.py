@@ -26,6 +26,8 @@ class Kind(enum.Enum):
     ENUM = "enum"
     PAYLOAD = "payload"
     STRUCT = "struct"
+    SCALAR = "scalar"
+    """A number, text, flag or null: only in records that have no protobuf form."""
 
 
 class Many(enum.Enum):
@@ -148,6 +150,8 @@ def _kind(described: inspect.Type) -> tuple[Kind, type]:
         return Kind.STRUCT, described.cls
     if isinstance(described, inspect.EnumType):
         return Kind.ENUM, described.cls
+    if isinstance(described, inspect.UnionType):
+        return Kind.SCALAR, object
     return _SCALARS[type(described)]
 
 

@@ -17,7 +17,7 @@ from acp_spec.proto.v1 import acp_pb2
 
 ALL = COMPONENT_ROUTES + GATEWAY_ROUTES
 WITH_RPC = [route for route in ALL if route.rpc]
-NOT_MIRRORED = {"live", "ready", "metrics"}
+NOT_MIRRORED = {"live", "ready", "metrics", "docs", "openapi"}
 
 
 def _methods() -> dict[str, tuple[str, str]]:
@@ -55,6 +55,10 @@ def test_path_and_query_stand_in_the_grpc_request(route: Route) -> None:
     in_message = {field.wire for field in shape_of(route.rpc_in).fields}
     outside_body = set(re.findall(r"{(\w+)}", route.path)) | set(route.query)
     assert outside_body <= in_message
+
+
+def test_a_route_says_what_it_does() -> None:
+    assert [route.name for route in ALL if bool(route.about) is bool(route.rpc)] == []
 
 
 def test_a_role_has_exactly_one_route() -> None:

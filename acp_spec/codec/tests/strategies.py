@@ -86,3 +86,5 @@ def _one(field: Field) -> st.SearchStrategy[Any]:
             return payloads
         case Kind.STRUCT:
             return messages(field.type)
+        case Kind.SCALAR:
+            raise AssertionError(f"{field.attribute} has no form in protobuf")

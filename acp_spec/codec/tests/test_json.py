@@ -1,5 +1,8 @@
 """JSON is strict inwards and lenient with answers; what cannot be read says where it is wrong."""
 
+import subprocess
+import sys
+
 import pytest
 
 from acp_spec.codec import json
@@ -132,3 +135,8 @@ def test_a_proxys_page_is_an_error_too() -> None:
 def test_a_line_has_no_line_end_inside() -> None:
     line = json.encode_line(Progress(progress=payload(b'{"a":\n1,\r\n"b":"\\n"}')))
     assert line == b'{"progress":{"a": 1,  "b":"\\n"}}'
+
+
+def test_reading_json_loads_no_protobuf() -> None:
+    program = "import sys, acp_spec.codec.json; sys.exit('google.protobuf' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
