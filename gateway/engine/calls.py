@@ -138,10 +138,11 @@ def _pinned(state: SessionState, key: str, catalog: Catalog) -> Offer | None:
 
 def _of_action(offer: Offer | None, name: str) -> Semantics:
     action = offer.card.action(name) if offer else None
-    return CAREFUL if action is None else _semantics(action)
+    return CAREFUL if action is None else of_action(action)
 
 
-def _semantics(action: Action) -> Semantics:
+def of_action(action: Action) -> Semantics:
+    """What the card says about an action."""
     return Semantics(
         effect=action.effect,
         idempotency=action.idempotency,

@@ -1,0 +1,101 @@
+"""A session in three shards - plan, execution, feedback - as small rows beside its journal (R07).
+
+A row holds no payload (those live once, in the journal): what a list page, a check or an operator
+needs. Each row is rewritten only when its shard's counter moved; `acp sessions replay` compares
+them with the journal.
+"""
+
+import enum
+
+import msgspec
+
+from acp_spec.model.enums import SideEffect, StepStatus
+from acp_spec.model.payload import ABSENT
+from gateway.engine.states import CallState, SessionState
+from gateway.engine.views import session_view
+
+
+class Shard(enum.Enum):
+    PLAN = "plan"
+    EXECUTION = "execution"
+    FEEDBACK = "feedback"
+
+
+class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One settled call."""
+
+    call_id: str
+    step: str
+    sub_goal: str = ""
+    action: str = ""
+    component: str = ""
+    status: StepStatus
+    side_effect: SideEffect
+    attempts: int = 0
+    reason: str = ""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    shard: Shard
+    key: str
+    data: bytes
+
+
+def plan_row(state: SessionState) -> Row:
+    """The session as a list page shows it: no payloads, no error text."""
+    view = msgspec.structs.replace(session_view(state), output=ABSENT, error=None)
+    return Row(shard=Shard.PLAN, key="", data=msgspec.json.encode(view))
+
+
+def execution_row(call: CallState) -> Row:
+    """The call as it settled."""
+    created = call.created
+    row = ExecutionRow(
+        call_id=created.call_id,
+        step=created.step,
+        sub_goal=created.sub_goal,
+        action=created.action,
+        component=created.component,
+        status=call.status,
+        side_effect=call.side_effect,
+        attempts=len(call.attempts),
+        reason=call.error.reason if call.error else "",
+    )
+    return Row(shard=Shard.EXECUTION, key=created.call_id, data=msgspec.json.encode(row))
+
+
+def changed(before: SessionState | None, after: SessionState) -> list[Row]:
+    """The rows that these events changed."""
+    rows: list[Row] = []
+    old = before.version if before else (0, 0, 0)
+    if after.version[0] != old[0] or (before and before.status is not after.status):
+        rows.append(plan_row(after))
+    if after.version[1] != old[1]:
+        known = before.calls if before else {}
+        rows.extend(
+            execution_row(call)
+            for call_id, call in after.calls.items()
+            if not call.open and known.get(call_id) is not call
+        )
+    if after.version[2] != old[2]:
+        rows.extend(_feedback_rows(before, after))
+    return rows
+
+
+def _feedback_rows(before: SessionState | None, after: SessionState) -> list[Row]:
+    known = before.feedback if before else {}
+    rows = []
+    for key, entry in after.feedback.items():
+        if known.get(key) is not entry:
+            name = "|".join(str(part) for part in key)
+            feedback = entry.given.feedback
+            text = {"feedback_id": entry.given.feedback_id, "score": feedback.score}
+            data = msgspec.json.encode({**text, "version": entry.version, "time": feedback.time})
+            rows.append(Row(shard=Shard.FEEDBACK, key=name, data=data))
+    return rows
+
+
+def all_rows(state: SessionState) -> list[Row]:
+    """Every row this state should have, for comparing with what is stored."""
+    calls = [execution_row(call) for call in state.calls.values() if not call.open]
+    return [plan_row(state), *calls, *_feedback_rows(None, state)]
