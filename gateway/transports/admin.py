@@ -1,5 +1,4 @@
-"""The control plane's operations: components and workflows, once for both bindings (SPEC section
-6).
+"""The control plane: components and workflows, once for both bindings (SPEC section 6).
 
 A COMPONENT token sees and moves only the names it may serve; to it, the others do not exist.
 """

@@ -12,9 +12,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.bindings.fields import AUTHORIZATION, JSON, WRITE_TYPES
 from acp_spec.bindings.routes import GATEWAY_ROUTES, Body, Route
 from acp_spec.model import gateway_calls as calls
-from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
-from gateway.stores.errors import StoreError
 from gateway.telemetry.logs import get_log
 from gateway.transports import pages
 from gateway.transports.admin import ADMIN_OPERATIONS
@@ -33,7 +31,6 @@ from gateway.transports.http_response import (
     Header,
     Response,
     failed,
-    internal_error,
     send_response,
 )
 from gateway.transports.http_routes import BUILDERS, Builder, HttpLimits, body_of
@@ -43,6 +40,7 @@ from gateway.transports.operations import (
     Operation,
     stream_events,
 )
+from gateway.transports.own_failures import failure_of, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.routing import NoRoute, Router, WrongMethod
 from gateway.transports.streaming import EventStream, Stalled, Streams, StreamTimes
@@ -104,14 +102,9 @@ class HttpApp:
         except Stalled:
             log.info("event_stream_stalled", path=scope["path"])
             _abort(scope)
-        except AcpFailure as failure:
-            await self._fail(started, failure.error, *_closing(scope, failure.error))
-        except StoreError as problem:
-            log.error("store_failed", cause=problem, path=scope["path"])
-            await self._fail(started, _store_failed())
-        except Exception as bug:
-            log.error("request_failed", cause=bug, method=scope["method"], path=scope["path"])
-            await self._fail(started, internal_error())
+        except Exception as problem:
+            failure = failure_of(problem, where=f"{scope['method']} {scope['path']}")
+            await self._fail(started, failure, *_closing(scope, failure))
 
     async def _serve(self, scope: Scope, receive: Receive, send: "_Started") -> None:
         headers = one_value_headers(scope["headers"])
@@ -175,8 +168,7 @@ class HttpApp:
         self, message: calls.StreamEventsRequest, request: HttpRequest, send: "_Started"
     ) -> None:
         if self.streams.is_full:
-            text = "as many event streams are open as this gateway keeps; poll the session instead"
-            raise AcpFailure(error(Reason.OVERLOADED, text, boundary=Boundary.GATEWAY))
+            raise too_many_streams()
         events = stream_events(self._services, Caller(request.principal), message)
         stream = EventStream(events, request, send=send, times=self._times)
         with self.streams.counted():
@@ -245,11 +237,6 @@ def _wrong_method(method: str, allowed: tuple[str, ...]) -> Response:
     names = ", ".join(allowed)
     failure = error(Reason.METHOD_NOT_ALLOWED, f"{method} is not served here; allowed: {names}")
     return failed(failure, (b"allow", names.encode()))
-
-
-def _store_failed() -> AcpError:
-    message = "the gateway cannot write or read its store; its log says why"
-    return error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
 
 
 def _closing(scope: Scope, failure: AcpError) -> tuple[Header, ...]:

@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from acp_spec.bindings.errors import error, http_status
+from acp_spec.bindings.errors import http_status
 from acp_spec.bindings.fields import JSON
 from acp_spec.codec import json
 from acp_spec.model.calls import ErrorBody
-from acp_spec.model.enums import Boundary
-from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.errors import AcpError
 from gateway.transports.http_request import Send
 
 Header = tuple[bytes, bytes]
@@ -58,12 +57,6 @@ def failed(failure: AcpError, *headers: Header) -> Response:
 def text(status: int, body: str, *headers: Header) -> Response:
     """A plain text answer."""
     return Response(status, body.encode(), (b"content-type", b"text/plain; charset=utf-8"), headers)
-
-
-def internal_error() -> AcpError:
-    """What a caller hears of a bug of ours: that it is ours, and where the rest stands."""
-    message = "the gateway failed; its log holds the details under this request's ids"
-    return error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)
 
 
 def _retry_after_s(retry_after_ms: int | None) -> int:

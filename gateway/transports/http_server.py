@@ -1,5 +1,4 @@
-"""The HTTP listener: uvicorn with uvloop's loop and httptools, run inside a loop that is not its
-own.
+"""The HTTP listener: uvicorn with httptools, run inside a loop that is not its own.
 
 It installs no signal handlers and logs no request; whoever assembles the gateway says when to drain
 and when to stop. What is no HTTP is refused in the ACP error shape too, and headers have a limit.

@@ -1,5 +1,4 @@
-"""A session's events as server-sent events: numbered without gaps, resumable, and patient but
-bounded.
+"""A session's events as server-sent events: numbered without gaps, resumable, bounded.
 
 Nothing is buffered per client: the next event is read from the journal when the last one was taken
 by the socket, and a client that takes nothing for a while is cut off. Only synced events come here.
@@ -13,12 +12,10 @@ from typing import Final
 
 from acp_spec.codec import json
 from acp_spec.model.calls import ErrorBody
-from acp_spec.model.errors import AcpError, AcpFailure
-from gateway.telemetry.logs import get_log
+from acp_spec.model.errors import AcpError
 from gateway.transports.http_request import HttpRequest, Send
-from gateway.transports.http_response import Response, internal_error, send_response
-
-log = get_log(__name__)
+from gateway.transports.http_response import Response, send_response
+from gateway.transports.own_failures import failure_of
 
 Event = tuple[int, str, bytes]
 
@@ -113,10 +110,10 @@ class EventStream:
             await self._follow({gone, closing})
             await self._send({"type": "http.response.body", "body": b""})
         finally:
-            await _cancelled(gone)
+            await cancelled(gone)
             if self._next is not None:
-                await _cancelled(self._next)
-            await _closed(self._events)
+                await cancelled(self._next)
+            await close_events(self._events)
 
     async def _start(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS]})
@@ -140,19 +137,16 @@ class EventStream:
         """The event, or None at the end. The headers have left, so a failure goes in the stream."""
         try:
             return task.result()
-        except AcpFailure as failure:
-            problem = failure.error
-        except Exception as bug:
-            log.error("event_stream_failed", cause=bug, path=self._request.path)
-            problem = internal_error()
-        await self._write(_error_frame(problem))
+        except Exception as problem:
+            failure = failure_of(problem, where=self._request.path)
+        await self._write(_error_frame(failure))
         return None
 
     async def _wait_for_next(
         self, ends: "set[asyncio.Future[None]]", timeout_s: float
     ) -> "asyncio.Task[Event | None]":
         if self._next is None:
-            self._next = asyncio.create_task(_anext(self._events))
+            self._next = asyncio.create_task(next_event(self._events))
         waited: set[asyncio.Future[None] | asyncio.Task[Event | None]] = {self._next, *ends}
         await asyncio.wait(waited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         return self._next
@@ -176,18 +170,21 @@ def _error_frame(failure: AcpError) -> bytes:
     return b"event: error\ndata: %s\n\n" % json.encode_line(ErrorBody(error=failure))
 
 
-async def _anext(events: AsyncIterator[Event]) -> Event | None:
+async def next_event(events: AsyncIterator[Event]) -> Event | None:
+    """The next event, or None at the end; made for a task of its own."""
     return await anext(events, None)
 
 
-async def _cancelled(task: "asyncio.Task[None] | asyncio.Task[Event | None]") -> None:
+async def cancelled(task: "asyncio.Task[None] | asyncio.Task[Event | None]") -> None:
+    """Cancel a task and return once it has ended, however it ends."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()  # seen; nobody is left to tell
 
 
-async def _closed(events: AsyncIterator[Event]) -> None:
+async def close_events(events: AsyncIterator[Event]) -> None:
+    """Let a generator of events release what it holds."""
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()

@@ -1,0 +1,33 @@
+"""The gateway's own failures, as callers hear them: that it was us, and where the rest stands.
+
+What nobody expected is logged with its cause and never told to a caller.
+"""
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from gateway.stores.errors import StoreError
+from gateway.telemetry.logs import get_log
+
+log = get_log(__name__)
+
+
+def failure_of(problem: Exception, *, where: str) -> AcpError:
+    """The error for whatever an operation raised; `where` is the route, for the log."""
+    match problem:
+        case AcpFailure():
+            return problem.error
+        case StoreError():
+            log.error("store_failed", cause=problem, where=where)
+            message = "the gateway cannot write or read its store; its log says why"
+            return error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
+        case _:
+            log.error("request_failed", cause=problem, where=where)
+            message = "the gateway failed, not you; its log holds the cause, with the time of now"
+            return error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)
+
+
+def too_many_streams() -> AcpFailure:
+    """As many event streams are open as one gateway keeps."""
+    message = "as many event streams are open as this gateway keeps; poll the session instead"
+    return AcpFailure(error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY))
