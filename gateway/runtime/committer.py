@@ -131,7 +131,7 @@ class Committer:
         if self._closed:
             return
         try:
-            while self._failed is None and (self._scheduled or self._waiting):
+            while self._failed is None and self._is_pending():
                 await self.synced()  # its callbacks may append more
         except StoreError:
             pass  # on_failure has already told it; closing goes on
@@ -235,6 +235,10 @@ class Committer:
         if self._metrics is not None:
             self._metrics.synced(ticks, seconds)
         self._run(due)
+
+    def _is_pending(self) -> bool:
+        unsynced = self._sync and self._written_tick > self._synced_tick
+        return self._scheduled or unsynced
 
     # ---- failure, waiting, thread ---------------------------------------------------------------
 

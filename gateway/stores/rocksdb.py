@@ -123,9 +123,8 @@ class RocksStore:
     ) -> Iterator[tuple[bytes, bytes]]:
         """A snapshot of the moment of the first row; close the iterator if you stop early."""
         end = prefix_end(prefix)
+        # rocksdict 0.3.29: set_iterate_lower_bound sets the upper one; so `key < prefix` ends it.
         options = ReadOptions()
-        if prefix:
-            options.set_iterate_lower_bound(prefix)
         if end is not None:
             options.set_iterate_upper_bound(end)
         start = _start(prefix, end, after, reverse)
@@ -133,6 +132,8 @@ class RocksStore:
             rows = self._tables[table].items(backwards=reverse, from_key=start, read_opt=options)
             for key, value in rows:
                 assert isinstance(key, bytes), "raw mode: keys are bytes"
+                if key < prefix:
+                    return
                 if key != after:
                     yield key, value
         except Exception as error:
