@@ -262,7 +262,7 @@ def test_cancel_stops_a_running_call_and_tells_its_side_effect(binding: Binding)
     async def wait(arguments: object, call: Call) -> object:
         started.set()
         try:
-            await asyncio.get_running_loop().create_future()
+            return await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
             raise call.fail(Reason.CANCELLED, "Undone.", side_effect=SideEffect.NONE) from None
 
