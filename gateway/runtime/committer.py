@@ -8,6 +8,7 @@ on disk. After the first failure nothing more is acknowledged: callbacks of late
 import asyncio
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -25,9 +26,8 @@ Job = Callable[[], None]
 class CommitMetrics(Protocol):
     """What an observer of commits may count; called on the loop's thread."""
 
-    def wrote(self, rows: int, seconds: float) -> None: ...
-
-    def synced(self, ticks: int, seconds: float) -> None: ...
+    def journal_flushed(self, events: int, *, flush_s: float) -> None:
+        """One group of appended events is on disk (without sync: written)."""
 
 
 class Committer:
@@ -42,7 +42,8 @@ class Committer:
         self._metrics = metrics
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batch: Batch | None = None
-        self._rows = 0
+        self._events = 0
+        self._flushed_events = 0
         self._scheduled = False
         self._on_written: list[Callback] = []
         self._on_synced: list[Callback] = []
@@ -70,6 +71,7 @@ class Committer:
         assert events, "a record holds at least one event"
         if isinstance(events[0], Opened):
             self.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
+        self._events += len(events)
         record = self._sealer.encode_record(session_id, first_sequence, events)
         self.put(Table.JOURNAL, sequence_row(session_id, first_sequence), record)
 
@@ -149,7 +151,6 @@ class Committer:
         if batch is None:
             batch = self._batch = self._store.batch()
             self._schedule()
-        self._rows += 1
         return batch
 
     def _schedule(self) -> None:
@@ -176,17 +177,15 @@ class Committer:
         self._run(on_synced)
 
     def _write(self, batch: Batch) -> None:
-        loop = self._running_loop()
-        rows, self._rows = self._rows, 0
-        begin = loop.time()
+        begin = time.perf_counter()
         try:
             self._store.write(batch)
         except StoreError as error:
             self._fail(error)
             return
         self._written_tick += 1
-        if self._metrics is not None:
-            self._metrics.wrote(rows, loop.time() - begin)
+        if not self._sync:
+            self._measure(self._events, time.perf_counter() - begin)
 
     def _run(self, callbacks: list[Callback]) -> None:
         """A callback that raises is our own mistake: it is reported, the others still run."""
@@ -214,27 +213,31 @@ class Committer:
         """In the sync thread."""
         loop = self._running_loop()
         # Read before the sync: a tick written while it runs may not be covered by it.
-        tick = self._written_tick
-        begin = loop.time()
+        tick, events = self._written_tick, self._events
+        begin = time.perf_counter()
         try:
             self._store.sync()
         except StoreError as error:
             loop.call_soon_threadsafe(self._fail, error)
         else:
-            loop.call_soon_threadsafe(self._group_synced, tick, loop.time() - begin)
+            loop.call_soon_threadsafe(self._group_synced, tick, events, time.perf_counter() - begin)
 
-    def _group_synced(self, tick: int, seconds: float) -> None:
+    def _group_synced(self, tick: int, events: int, seconds: float) -> None:
         if self._failed is not None:
             return
-        ticks, self._synced_tick = tick - self._synced_tick, tick
+        self._synced_tick = tick
         due: list[Callback] = []
         while self._waiting and self._waiting[0][0] <= tick:
             due += self._waiting.popleft()[1]
         if self._waiting:
             self._ask_for_sync()  # before the callbacks: the disk works while they run
-        if self._metrics is not None:
-            self._metrics.synced(ticks, seconds)
+        self._measure(events, seconds)
         self._run(due)
+
+    def _measure(self, events: int, seconds: float) -> None:
+        flushed, self._flushed_events = events - self._flushed_events, events
+        if self._metrics is not None:
+            self._metrics.journal_flushed(flushed, flush_s=seconds)
 
     def _is_pending(self) -> bool:
         unsynced = self._sync and self._written_tick > self._synced_tick
