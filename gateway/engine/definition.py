@@ -93,6 +93,7 @@ class Step:
 
     name: str
     role: StepRole
+    description: str = ""
     component: str = ""
     version_range: str = ""
     plan: str = ""
@@ -132,6 +133,7 @@ class Workflow:
     fallback: Fallback | None = None
     pin: PinMode = PinMode.PREFER
     contract: bytes = b""
+    description: str = ""
     source_digest: str = ""
 
     def step(self, name: str) -> Step | None:

@@ -76,7 +76,10 @@ def constant(value: bytes) -> Expression:
 
 def compile_expression(text: str) -> Expression:
     """Compile `text` and check every bound that can be checked without data."""
-    size = len(text.encode("utf-8", "surrogatepass"))
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise ExpressionError("half of a surrogate pair", error.start + 1) from None
     if size > MAX_TEXT_BYTES:
         raise ExpressionError(
             f"an expression has at most {MAX_TEXT_BYTES} bytes, this has {size}", 1
