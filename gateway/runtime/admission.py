@@ -1,115 +1,78 @@
-"""Who may start now: the governor's row over live counters, and one queue per blocking key.
+"""What may be admitted to the registry: checks that need nothing but the request, card and caller.
 
-Deferred attempts wait in arrival order per tenant, tenants taking turns; one slot given back wakes
-one waiting attempt, never all. A woken attempt is asked again as the head of its queue.
+Each check raises AcpFailure with what to change; none of them changes anything.
 """
 
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Container
+from typing import Final
 
 import msgspec
 
-from gateway.governance import concurrency, governor
-from gateway.governance.concurrency import Slots
-from gateway.governance.governor import Wish
-from gateway.governance.verdicts import Admit, Defer, Verdict
+from acp_spec.bindings.errors import error
+from acp_spec.bindings.fields import SUPPORTED_VERSIONS
+from acp_spec.model.card import Card
+from acp_spec.model.enums import Boundary
+from acp_spec.model.errors import AcpFailure, Reason
+from gateway.runtime.card_check import card_problems, negotiated_version
+from gateway.runtime.principal import Principal, Scope
+
+LABELS_MAX: Final = 32
+LABEL_CHARACTERS_MAX: Final = 128
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt in a queue, by name: whoever wakes it looks the session up again."""
+class RegistryLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of the registry, each with the reason for its default."""
 
-    session_id: str
-    call_id: str
-    attempt: int
-    tenant: str
-
-
-Wake = Callable[[Waiting], None]
-SlotsFor = Callable[[str], Slots]
-
-
-class _Queue:
-    """Arrival order within a tenant, turns between tenants."""
-
-    def __init__(self) -> None:
-        self._tenants: OrderedDict[str, deque[Waiting]] = OrderedDict()
-
-    def put(self, waiting: Waiting) -> None:
-        self._tenants.setdefault(waiting.tenant, deque()).append(waiting)
-
-    def put_back(self, waiting: Waiting) -> None:
-        self._tenants.setdefault(waiting.tenant, deque()).appendleft(waiting)
-        self._tenants.move_to_end(waiting.tenant, last=False)
-
-    def pop(self) -> Waiting | None:
-        if not self._tenants:
-            return None
-        tenant, line = next(iter(self._tenants.items()))
-        waiting = line.popleft()
-        if line:
-            self._tenants.move_to_end(tenant)
-        else:
-            del self._tenants[tenant]
-        return waiting
-
-    def __bool__(self) -> bool:
-        return bool(self._tenants)
+    default_lease_s: int = 15
+    max_lease_s: int = 86_400
+    describe_timeout_ms: int = 5_000  # a JVM that answers its first request takes seconds
+    expired_grace_ms: int = 600_000  # a host that reboots is back in ten minutes
+    closing_grace_ms: int = 30_000  # calls of a removed instance may end: a default session
+    unreachable_after: int = 3  # two lost probes happen, the third tells
+    instances_max: int = 5_000  # each keeps its card in memory and a probe on the wire
 
 
-class Admission:
-    """Live state of the row. `slots_for(key)` gives the limits of a key seen for the first time."""
+def granted_lease_s(wanted: int, limits: RegistryLimits) -> int:
+    """The lease that a request for `wanted` seconds gets."""
+    if wanted > limits.max_lease_s:
+        text = f"lease_seconds: {wanted} is over {limits.max_lease_s}"
+        raise failure(Reason.INVALID_REQUEST, text)
+    return wanted or limits.default_lease_s
 
-    def __init__(self, slots_for: SlotsFor, wake: Wake) -> None:
-        self._slots_for = slots_for
-        self._wake = wake
-        self._slots: dict[str, Slots] = {}
-        self._queues: dict[str, _Queue] = {}
 
-    def ask(self, wish: Wish, waiting: Waiting) -> Verdict:
-        """Admit (slots are taken: close them with `close(wish.keys)`), defer (queued) or refuse."""
-        for key in wish.keys:
-            if key not in self._slots:
-                self._slots[key] = self._slots_for(key)
-        verdict = governor.check(self._slots, wish)
-        if isinstance(verdict, Admit):
-            governor.take(self._slots, wish.keys)
-        elif isinstance(verdict, Defer):
-            self._defer(verdict.key, waiting, is_head=wish.is_head)
-        return verdict
+def check_labels(labels: dict[str, str]) -> None:
+    longest = max((len(text) for pair in labels.items() for text in pair), default=0)
+    if len(labels) > LABELS_MAX or longest > LABEL_CHARACTERS_MAX:
+        text = f"labels: at most {LABELS_MAX}, each text at most {LABEL_CHARACTERS_MAX} characters"
+        raise failure(Reason.INVALID_REQUEST, text)
 
-    def close(self, keys: tuple[str, ...]) -> None:
-        """Give back what an admitted attempt took, and wake who waited longest for it."""
-        governor.close(self._slots, keys)
-        for key in keys:
-            self.wake_one(key)
-            self._forget_idle(key)
 
-    def wake_one(self, key: str) -> None:
-        """Ask the head of this queue again, if a slot is free."""
-        queue, slots = self._queues.get(key), self._slots.get(key)
-        if not queue or slots is None or slots.inflight >= slots.limit:
-            return
-        waiting = queue.pop()
-        if waiting is not None:
-            self._slots[key] = concurrency.leave_queue(slots)
-            self._wake(waiting)
+def check_auth(auth: str, principal: Principal, credentials: Container[str]) -> None:
+    """Whoever names a credential has it sent to a URL of their choice: operators only."""
+    if not auth:
+        return
+    if not principal.may(Scope.OPERATE):
+        text = f"auth: only a token with scope {Scope.OPERATE.value!r} may name a credential"
+        raise failure(Reason.PERMISSION_DENIED, text)
+    if auth not in credentials:
+        text = f"auth: there is no credential {auth!r}: name it in outbound.credentials"
+        raise failure(Reason.INVALID_REQUEST, text)
 
-    def depth(self, key: str) -> tuple[int, int]:
-        """(in flight, waiting) of a key."""
-        slots = self._slots.get(key)
-        return (slots.inflight, slots.waiting) if slots else (0, 0)
 
-    def _defer(self, key: str, waiting: Waiting, *, is_head: bool) -> None:
-        queue = self._queues.setdefault(key, _Queue())
-        self._slots[key] = concurrency.queue(self._slots[key])
-        if is_head:
-            queue.put_back(waiting)
-        else:
-            queue.put(waiting)
+def check_card(card: Card, principal: Principal) -> None:
+    """PERMISSION_DENIED for a foreign name, VERSION_UNSUPPORTED, or CONTRACT_VIOLATION."""
+    if not principal.may_serve(card.name):
+        text = f"this token may not serve components named {card.name!r}"
+        raise failure(Reason.PERMISSION_DENIED, text)
+    if not negotiated_version(card):
+        spoken, known = ", ".join(card.acp_versions), ", ".join(SUPPORTED_VERSIONS)
+        text = f"the component speaks ACP {spoken}; this gateway speaks {known}"
+        raise failure(Reason.VERSION_UNSUPPORTED, text)
+    problems = card_problems(card)
+    if problems:
+        text = "the component's card is not valid: " + "; ".join(problems)
+        raise AcpFailure(error(Reason.CONTRACT_VIOLATION, text, boundary=Boundary.COMPONENT))
 
-    def _forget_idle(self, key: str) -> None:
-        """A target that nobody uses keeps no counters: there may be a hundred thousand of them."""
-        slots = self._slots.get(key)
-        if slots is not None and not slots.inflight and not slots.waiting:
-            self._slots.pop(key, None)
-            self._queues.pop(key, None)
+
+def failure(reason: Reason, message: str) -> AcpFailure:
+    return AcpFailure(error(reason, message))
