@@ -67,7 +67,7 @@ def find(data: bytes, pointer: str) -> bytes | None:
     return value
 
 
-def splice(data: bytes, pointer: str, value: bytes) -> bytes:
+def splice(data: bytes, pointer: str, *, value: bytes) -> bytes:
     """`data` with the JSON text `value` at `pointer`; all bytes around it stay as they are.
 
     An existing value is replaced; a new member goes to the end of its object, an index equal to the
@@ -90,7 +90,7 @@ def splice(data: bytes, pointer: str, value: bytes) -> bytes:
     span = _child_span(container, last)
     if span is not None:
         return data[: start + span[0]] + value + data[start + span[1] :]
-    return data[:start] + _appended(container, last, value, pointer) + data[end:]
+    return data[:start] + _appended(container, last, value=value, pointer=pointer) + data[end:]
 
 
 def object_of(fields: Sequence[tuple[str, bytes]]) -> bytes:
@@ -113,13 +113,13 @@ def canonical(value: Plain) -> bytes:
     """
     parts: list[bytes] = []
     try:
-        _write(value, parts, MAX_NESTING)
+        _write(value, parts, depth_left=MAX_NESTING)
     except UnicodeEncodeError as error:
         raise CanonicalError("a string holds half of a surrogate pair") from error
     return b"".join(parts)
 
 
-def _write(value: Plain, parts: list[bytes], depth_left: int) -> None:
+def _write(value: Plain, parts: list[bytes], *, depth_left: int) -> None:
     """Append the canonical text of `value`; recursion is bounded by `depth_left`."""
     match value:
         case None | bool():
@@ -133,12 +133,12 @@ def _write(value: Plain, parts: list[bytes], depth_left: int) -> None:
         case _ if depth_left == 0:
             raise CanonicalError(f"arrays and objects are nested more than {MAX_NESTING} deep")
         case Mapping():
-            _write_members(value, parts, depth_left - 1)
+            _write_members(value, parts, depth_left=depth_left - 1)
         case list() | tuple():
             separator = b"["
             for item in value:
                 parts.append(separator)
-                _write(item, parts, depth_left - 1)
+                _write(item, parts, depth_left=depth_left - 1)
                 separator = b","
             parts.append(b"]" if value else b"[]")
         case _:
@@ -148,14 +148,14 @@ def _write(value: Plain, parts: list[bytes], depth_left: int) -> None:
 _CONSTANTS: Final[dict[bool | None, bytes]] = {None: b"null", True: b"true", False: b"false"}
 
 
-def _write_members(value: Mapping[str, Plain], parts: list[bytes], depth_left: int) -> None:
+def _write_members(value: Mapping[str, Plain], parts: list[bytes], *, depth_left: int) -> None:
     """Members in the order of their UTF-16 code units (RFC 8785 section 3.2.3)."""
     if not all(isinstance(key, str) for key in value):
         raise CanonicalError("an object's keys must be strings")
     separator = b"{"
     for key in sorted(value, key=_utf16):
         parts += (separator, msgspec.json.encode(key), b":")
-        _write(value[key], parts, depth_left)
+        _write(value[key], parts, depth_left=depth_left)
         separator = b","
     parts.append(b"}" if value else b"{}")
 
@@ -221,7 +221,7 @@ def _child_span(container: bytes, token: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _appended(container: bytes, token: str, value: bytes, pointer: str) -> bytes:
+def _appended(container: bytes, token: str, *, value: bytes, pointer: str) -> bytes:
     """`container` with a new last member or element."""
     body = container[:-1].rstrip(_WHITE)
     tail = container[len(body) :]

@@ -113,7 +113,7 @@ def decode_response(type_: type[T], data: bytes, *, max_bytes: int = MAX_RESPONS
 def _checked(type_: type[T], data: bytes, direction: Direction, max_bytes: int) -> T:
     if len(data) > max_bytes:
         detail = f"{len(data)} bytes, at most {max_bytes} are allowed"
-        raise refused(direction, PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail))
+        raise refused(direction, PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail=detail))
     message = from_proto(type_, data, direction=direction)
     check_each(message, direction, max_bytes=max_bytes)
     return message

@@ -60,7 +60,7 @@ _NUMBER_TOO_LONG: Final = "number out of range"
 class PayloadRefused(ValueError):
     """A payload that may not enter. `offset` is the byte where it was noticed (0 if unknown)."""
 
-    def __init__(self, problem: PayloadProblem, offset: int, detail: str = "") -> None:
+    def __init__(self, problem: PayloadProblem, offset: int, *, detail: str = "") -> None:
         self.problem: Final = problem
         self.offset: Final = offset
         self.detail: Final = detail
@@ -71,7 +71,7 @@ def check_payload(data: bytes, *, max_bytes: int) -> None:
     """Promise that `data` is JSON text fit to be carried; raises PayloadRefused otherwise."""
     if len(data) > max_bytes:
         detail = f"{len(data)} bytes, at most {max_bytes} are allowed"
-        raise PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail)
+        raise PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail=detail)
     try:
         _parse(data)
     except ValueError as error:
@@ -97,16 +97,18 @@ def _explain(data: bytes, said: str) -> None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise PayloadRefused(PayloadProblem.NOT_UTF8, error.start, error.reason) from None
+        raise PayloadRefused(PayloadProblem.NOT_UTF8, error.start, detail=error.reason) from None
     place = _PARSER_PLACE.match(said)
-    what, offset = (place[1], _offset(data, int(place[2]), int(place[3]))) if place else (said, 0)
+    what, offset = (
+        (place[1], _offset(data, line=int(place[2]), column=int(place[3]))) if place else (said, 0)
+    )
     if what.startswith(_NUMBER_TOO_LONG):
         _check_with_short_numbers(data)
         return
     for beginning, problem in _SAID_BY_PARSER:
         if what.startswith(beginning):
-            raise PayloadRefused(problem, offset, what)
-    raise PayloadRefused(PayloadProblem.NOT_JSON, offset, what)
+            raise PayloadRefused(problem, offset, detail=what)
+    raise PayloadRefused(PayloadProblem.NOT_JSON, offset, detail=what)
 
 
 def _check_with_short_numbers(data: bytes) -> None:
@@ -123,10 +125,10 @@ def _check_with_short_numbers(data: bytes) -> None:
         try:
             _explain(shortened, str(error))
         except PayloadRefused as refused:
-            raise PayloadRefused(refused.problem, 0, refused.detail) from None
+            raise PayloadRefused(refused.problem, 0, detail=refused.detail) from None
 
 
-def _offset(data: bytes, line: int, column: int) -> int:
+def _offset(data: bytes, *, line: int, column: int) -> int:
     """The byte that a parser's line and column (both from 1) point at, inside `data`."""
     if line > _LINES_MAX:
         return 0

@@ -166,7 +166,7 @@ class _Builder:
         first = next(events)
         if isinstance(first, yaml.StreamEndEvent):
             raise _Unreadable(Fault(Place(1, 1), "", "the file is empty"))
-        tree = self.value(next(events), events, "")
+        tree = self.value(next(events), events, path="")
         next(events)  # the document ends
         after = next(events)
         if not isinstance(after, yaml.StreamEndEvent):
@@ -174,14 +174,14 @@ class _Builder:
             raise _Unreadable(Fault(_place(after), "", message))
         return tree
 
-    def value(self, event: yaml.Event, events: Iterator[yaml.Event], path: str) -> Tree:
+    def value(self, event: yaml.Event, events: Iterator[yaml.Event], *, path: str) -> Tree:
         place = _place(event)
         if isinstance(event, yaml.AliasEvent):
-            self.fault(place, path, "aliases (*name) are not allowed: write the value out")
+            self.fault(place, path, message="aliases (*name) are not allowed: write the value out")
             return Scalar("null", ScalarKind.NULL, place)
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         if event.tag is not None:
-            self.fault(place, path, f"tags ({event.tag}) are not allowed")
+            self.fault(place, path, message=f"tags ({event.tag}) are not allowed")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, place)
         self.depth += 1
@@ -189,29 +189,29 @@ class _Builder:
             message = f"nested more than {MAX_NESTING} deep"
             raise _Unreadable(Fault(place, path, message))
         is_sequence = isinstance(event, yaml.SequenceStartEvent)
-        tree = (self.sequence if is_sequence else self.mapping)(events, path, place)
+        tree = (self.sequence if is_sequence else self.mapping)(events, path, place=place)
         self.depth -= 1
         return tree
 
-    def sequence(self, events: Iterator[yaml.Event], path: str, place: Place) -> Tree:
+    def sequence(self, events: Iterator[yaml.Event], path: str, *, place: Place) -> Tree:
         items: list[Tree] = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            items.append(self.value(event, events, f"{path}[{len(items)}]"))
+            items.append(self.value(event, events, path=f"{path}[{len(items)}]"))
         return Sequence(tuple(items), place)
 
-    def mapping(self, events: Iterator[yaml.Event], path: str, place: Place) -> Tree:
+    def mapping(self, events: Iterator[yaml.Event], path: str, *, place: Place) -> Tree:
         entries: dict[str, Entry] = {}
         while not isinstance(event := next(events), yaml.MappingEndEvent):
-            key = self.value(event, events, path)
+            key = self.value(event, events, path=path)
             inner = path
             if isinstance(key, Scalar):
                 inner = f"{path}.{key.text}" if path else key.text
-            value = self.value(next(events), events, inner)
+            value = self.value(next(events), events, path=inner)
             if not isinstance(key, Scalar):
-                self.fault(key.place, path, "a key must be plain text")
+                self.fault(key.place, path, message="a key must be plain text")
             elif key.text in entries:
                 line = entries[key.text].key.place.line
-                self.fault(key.place, inner, f"the key is already set in line {line}")
+                self.fault(key.place, inner, message=f"the key is already set in line {line}")
             else:
                 entries[key.text] = Entry(key, value)
         return Mapping(tuple(entries.values()), place)
@@ -219,7 +219,7 @@ class _Builder:
     def scalar(self, event: yaml.ScalarEvent, place: Place) -> Scalar:
         text = event.value
         if _HALF_PAIR.search(text):
-            self.fault(place, "", "this text holds half of a surrogate pair")
+            self.fault(place, "", message="this text holds half of a surrogate pair")
             return Scalar("", ScalarKind.TEXT, place)
         if event.style in (None, ""):
             if text in _CONSTANTS:
@@ -247,7 +247,7 @@ class _Builder:
             return tuple(columns)
         return tuple(range(first, first + len(event.value)))
 
-    def fault(self, place: Place, path: str, message: str) -> None:
+    def fault(self, place: Place, path: str, *, message: str) -> None:
         self.faults.append(Fault(place, path, message))
 
 

@@ -53,20 +53,26 @@ class FieldReader:
 
     problems: list[Problem] = field(default_factory=list)
 
-    def problem(self, place: Place, path: str, message: str) -> None:
+    def problem(self, place: Place, path: str, *, message: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             found = Problem(line=place.line, column=place.column, path=path, message=message)
             self.problems.append(found)
 
+    def fault(self, found: Field, message: str) -> None:
+        """A problem with a field's value."""
+        self.problem(found.place, found.path, message=message)
+
     def take(self, faults: Iterable[Fault]) -> None:
         """Note what was wrong with the text itself."""
         for fault in faults:
-            self.problem(fault.place, fault.path, fault.message)
+            self.problem(fault.place, fault.path, message=fault.message)
 
-    def fields(self, tree: Tree, path: str, known: Iterable[str] | None) -> dict[str, Field]:
+    def fields(self, tree: Tree, path: str, *, known: Iterable[str] | None) -> dict[str, Field]:
         """The fields of an object by key; a key that is not `known` is a problem (None: any)."""
         if not isinstance(tree, Mapping):
-            self.problem(tree.place, path, f"this must be {_an_object(path)}, not {_kind(tree)}")
+            self.problem(
+                tree.place, path, message=f"this must be {_an_object(path)}, not {_kind(tree)}"
+            )
             return {}
         allowed = None if known is None else tuple(known)
         found: dict[str, Field] = {}
@@ -74,7 +80,9 @@ class FieldReader:
             key = entry.key.text
             inner = f"{path}.{key}" if path else key
             if allowed is not None and key not in allowed:
-                self.problem(entry.key.place, inner, f"unknown key {key!r}" + hint(key, allowed))
+                self.problem(
+                    entry.key.place, inner, message=f"unknown key {key!r}" + hint(key, allowed)
+                )
             else:
                 found[key] = Field(inner, entry.key.place, entry.value)
         return found
@@ -83,7 +91,7 @@ class FieldReader:
         """The elements of a list."""
         if isinstance(tree, Sequence):
             return tree.items
-        self.problem(tree.place, path, f"this must be a list, not {_kind(tree)}")
+        self.problem(tree.place, path, message=f"this must be a list, not {_kind(tree)}")
         return ()
 
     def text(self, found: Field | None, *, pattern: str = "", advice: str = "") -> str:
@@ -92,10 +100,10 @@ class FieldReader:
             return ""
         value = found.value
         if not isinstance(value, Scalar) or value.kind in (ScalarKind.NULL, ScalarKind.BOOLEAN):
-            self.problem(found.place, found.path, f"this must be text, not {_kind(value)}")
+            self.fault(found, f"this must be text, not {_kind(value)}")
             return ""
         if pattern and re.fullmatch(pattern, value.text) is None:
-            self.problem(found.place, found.path, f"{value.text!r} is not {advice}")
+            self.fault(found, f"{value.text!r} is not {advice}")
             return ""
         return value.text
 
@@ -111,7 +119,7 @@ class FieldReader:
                 return number
         shown = value.text if isinstance(value, Scalar) else _kind(value)
         wanted = f"a whole number from {least} to {most}"
-        self.problem(found.place, found.path, f"this must be {wanted}, not {shown}")
+        self.fault(found, f"this must be {wanted}, not {shown}")
         return default
 
     def boolean(self, found: Field | None) -> bool:
@@ -121,7 +129,7 @@ class FieldReader:
         value = found.value
         if not isinstance(value, Scalar) or value.kind is not ScalarKind.BOOLEAN:
             shown = value.text if isinstance(value, Scalar) else _kind(value)
-            self.problem(found.place, found.path, f"this must be true or false, not {shown}")
+            self.fault(found, f"this must be true or false, not {shown}")
             return False
         return value.text == "true"
 
@@ -137,7 +145,7 @@ class FieldReader:
             near = closest(text, names)
             advice = f"; did you mean {near!r}?" if near else ""
             message = f"{text!r} is not one of {', '.join(names)}{advice}"
-            self.problem(found.place, found.path, message)
+            self.fault(found, message)
         return None
 
     def expression(self, found: Field) -> Expression | None:
@@ -148,7 +156,7 @@ class FieldReader:
         try:
             return compile_expression(value.text)
         except ExpressionError as error:
-            self.problem(value.at(error.column), found.path, error.message)
+            self.problem(value.at(error.column), found.path, message=error.message)
             return None
 
 

@@ -70,7 +70,7 @@ def arguments(state: SessionState, step: str, goal: SubGoal) -> bytes | AcpError
             where = f"pointer {binding.pointer!r} in the output of {binding.from_!r}"
             return _violation(f"sub-goal {goal.id!r}: {where} does not resolve")
         try:
-            text = splice(text, binding.to, value)
+            text = splice(text, binding.to, value=value)
         except PointerError as problem:
             return _violation(f"sub-goal {goal.id!r}: cannot write at {binding.to!r}: {problem}")
     return text

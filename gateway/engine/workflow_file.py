@@ -42,28 +42,28 @@ def parse_workflow(text: bytes) -> Workflow | tuple[Problem, ...]:
     workflow = None
     if reading.tree is not None:
         digest = hashlib.sha256(text).hexdigest()
-        workflow = _workflow(reader, reading.tree, digest)
+        workflow = _workflow(reader, reading.tree, digest=digest)
     if workflow is None or reader.problems:
         return tuple(sorted(reader.problems, key=lambda p: (p.line, p.column)))
     return workflow
 
 
-def _workflow(reader: FieldReader, tree: Tree, digest: str) -> Workflow | None:
-    fields = reader.fields(tree, "", KEYS)
+def _workflow(reader: FieldReader, tree: Tree, *, digest: str) -> Workflow | None:
+    fields = reader.fields(tree, "", known=KEYS)
     if not isinstance(tree, MappingTree):
         return None
     for required in ("workflow", "version", "steps"):
         if tree.get(required) is None:
-            reader.problem(tree.place, required, f"the key {required!r} is missing")
+            reader.problem(tree.place, required, message=f"the key {required!r} is missing")
     steps, names = read_steps(reader, fields.get("steps"))
     return Workflow(
         name=_name(reader, fields.get("workflow")),
         version=_version(reader, fields.get("version")),
         steps=steps,
-        output=_mapping(reader, fields.get("output"), names),
+        output=_mapping(reader, fields.get("output"), names=names),
         limits=_limits(reader, fields.get("limits")),
         recovery=_recovery(reader, fields),
-        fallback=_fallback(reader, fields.get("fallback"), names),
+        fallback=_fallback(reader, fields.get("fallback"), names=names),
         pin=reader.choice(fields.get("pin"), PinMode) or PinMode.PREFER,
         contract=json_text(fields["contract"].value) if "contract" in fields else b"",
         description=reader.text(fields.get("description")),
@@ -83,14 +83,14 @@ def _version(reader: FieldReader, found: Field | None) -> str:
     try:
         return str(parse(text))
     except VersionError as error:
-        reader.problem(found.place, found.path, str(error))
+        reader.fault(found, str(error))
         return ""
 
 
 def _limits(reader: FieldReader, found: Field | None) -> Limits:
     if found is None:
         return Limits()
-    fields = reader.fields(found.value, found.path, LIMIT_KEYS)
+    fields = reader.fields(found.value, found.path, known=LIMIT_KEYS)
     default = Limits()
     return Limits(
         max_loops=reader.integer(
@@ -110,25 +110,25 @@ def _recovery(reader: FieldReader, fields: dict[str, Field]) -> Recovery | None:
     return None if found is None else read_recovery(reader, found)
 
 
-def _fallback(reader: FieldReader, found: Field | None, names: Names) -> Fallback | None:
+def _fallback(reader: FieldReader, found: Field | None, *, names: Names) -> Fallback | None:
     if found is None:
         return None
-    fields = reader.fields(found.value, found.path, ("output",))
-    output = _mapping(reader, fields.get("output"), names)
+    fields = reader.fields(found.value, found.path, known=("output",))
+    output = _mapping(reader, fields.get("output"), names=names)
     if output is None:
         if "output" not in fields:
-            reader.problem(found.place, found.path, "write fallback: {output: ...}")
+            reader.fault(found, "write fallback: {output: ...}")
         return None
     return Fallback(output=output)
 
 
-def _mapping(reader: FieldReader, found: Field | None, names: Names) -> Mapping | None:
+def _mapping(reader: FieldReader, found: Field | None, *, names: Names) -> Mapping | None:
     """An expression that may name every step."""
     if found is None:
         return None
     expression = reader.expression(found)
     if expression is None:
         return None
-    names.check(reader, found, expression)
+    names.check(reader, found, expression=expression)
     place: Place = found.place
     return Mapping(field="output", expression=expression, line=place.line, column=place.column)

@@ -33,14 +33,14 @@ class Names:
     variables: frozenset[str] = frozenset()
     own: frozenset[str] = field(default_factory=frozenset)
 
-    def check(self, reader: FieldReader, found: Field, expression: Expression) -> None:
+    def check(self, reader: FieldReader, found: Field, *, expression: Expression) -> None:
         """Note a problem for every name that does not exist here."""
         for path in expression.paths:
             message = self._fault(path)
             if message:
                 value = found.value
                 place = value.at(path.column) if isinstance(value, Scalar) else found.place
-                reader.problem(place, found.path, message)
+                reader.problem(place, found.path, message=message)
 
     def _fault(self, path: Path) -> str:
         root, first = path.root, path.parts[0] if path.parts else ""

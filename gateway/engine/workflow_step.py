@@ -73,9 +73,9 @@ def read_steps(reader: FieldReader, found: Field | None) -> tuple[tuple[Step, ..
     trees = () if found is None else reader.items(found.value, found.path)
     if found is not None and isinstance(found.value, Sequence) and not 1 <= len(trees) <= MAX_STEPS:
         message = f"a workflow has 1 to {MAX_STEPS} steps, this one has {len(trees)}"
-        reader.problem(found.place, found.path, message)
+        reader.fault(found, message)
         trees = trees[:MAX_STEPS]
-    outlines = [_outline(reader, tree, f"steps[{i}]") for i, tree in enumerate(trees)]
+    outlines = [_outline(reader, tree, path=f"steps[{i}]") for i, tree in enumerate(trees)]
     _check_unique(reader, outlines)
     variables = frozenset(
         variable for outline in outlines for variable in _variables(outline.fields)
@@ -83,36 +83,37 @@ def read_steps(reader: FieldReader, found: Field | None) -> tuple[tuple[Step, ..
     steps = []
     for place, outline in enumerate(outlines):
         before = outlines[:place]
-        names = _names(before, outlines[place:], variables)
+        names = _names(before, outlines[place:], variables=variables)
         steps.append(_StepReader(reader, outline, before, names).step())
-    return tuple(steps), _names(outlines, (), variables)
+    return tuple(steps), _names(outlines, (), variables=variables)
 
 
 def read_recovery(reader: FieldReader, found: Field) -> Recovery | None:
     """`{policy: name, <parameters of that policy>}`."""
-    fields = reader.fields(found.value, found.path, None)
+    fields = reader.fields(found.value, found.path, known=None)
     if not isinstance(found.value, MappingTree):
         return None
     if "policy" not in fields:
-        reader.problem(found.place, found.path, "name a policy, such as {policy: backoff}")
+        reader.fault(found, "name a policy, such as {policy: backoff}")
         return None
     policy = reader.text(fields["policy"], pattern=COMPONENT_NAME, advice="a policy's name")
     entries = tuple(entry for entry in found.value.entries if entry.key.text != "policy")
     return Recovery(policy=policy, params=json_text(MappingTree(entries, found.place)))
 
 
-def _outline(reader: FieldReader, tree: Tree, path: str) -> _Outline:
-    fields = reader.fields(tree, path, KEYS)
+def _outline(reader: FieldReader, tree: Tree, *, path: str) -> _Outline:
+    fields = reader.fields(tree, path, known=KEYS)
     if isinstance(tree, MappingTree):
         for required in ("name", "role"):
             if tree.get(required) is None:
-                reader.problem(tree.place, f"{path}.{required}", f"the key {required!r} is missing")
+                reader.problem(
+                    tree.place, f"{path}.{required}", message=f"the key {required!r} is missing"
+                )
     advice = "a step's name: small letters, digits and '_', beginning with a letter"
     name = reader.text(fields.get("name"), pattern=STEP_NAME, advice=advice)
     if name in RESERVED:
-        reader.problem(
-            fields["name"].place,
-            fields["name"].path,
+        reader.fault(
+            fields["name"],
             f"{name!r} means something else in expressions",
         )
     return _Outline(name, reader.choice(fields.get("role"), StepRole), fields, path, tree.place)
@@ -126,7 +127,7 @@ def _check_unique(reader: FieldReader, outlines: Iterable[_Outline]) -> None:
         name = outline.fields["name"]
         if outline.name in seen:
             message = f"the name {outline.name!r} is already used in line {seen[outline.name]}"
-            reader.problem(name.place, name.path, message)
+            reader.fault(name, message)
         seen.setdefault(outline.name, name.place.line)
 
 
@@ -138,7 +139,7 @@ def _variables(fields: dict[str, Field]) -> tuple[str, ...]:
 
 
 def _names(
-    before: Iterable[_Outline], later: Iterable[_Outline], variables: frozenset[str]
+    before: Iterable[_Outline], later: Iterable[_Outline], *, variables: frozenset[str]
 ) -> Names:
     return Names(
         steps={outline.name: outline.role for outline in before if outline.name},
@@ -192,21 +193,22 @@ class _StepReader:
             return
         for key, roles in ONLY_FOR.items():
             if key in fields and role not in roles:
-                self.fault(fields[key], f"{key!r} is for {roles[0].value.lower()} steps only")
+                self.misplaced(fields[key], f"{key!r} is for {roles[0].value.lower()} steps only")
         if role is not StepRole.EXECUTE:
             return
         if "plan" in fields and "action" in fields:
-            self.fault(fields["action"], "an execute step has a plan or an action, not both")
+            self.misplaced(fields["action"], "an execute step has a plan or an action, not both")
         elif "plan" not in fields and "action" not in fields:
             message = "an execute step needs 'plan' (an earlier plan step) or 'action'"
-            self.reader.problem(self.outline.place, self.outline.path, message)
+            self.reader.problem(self.outline.place, self.outline.path, message=message)
         if "require" in fields and "plan" not in fields:
-            self.fault(fields["require"], "'require' is for execute steps over a plan only")
+            self.misplaced(fields["require"], "'require' is for execute steps over a plan only")
         if "repeat" in fields and "plan" in fields:
-            self.fault(fields["repeat"], "over a plan, each sub-goal says 'repeat' itself")
+            self.misplaced(fields["repeat"], "over a plan, each sub-goal says 'repeat' itself")
 
-    def fault(self, found: Field, message: str) -> None:
-        self.reader.problem(found.key, found.path, message)
+    def misplaced(self, found: Field, message: str) -> None:
+        """A problem with a key, not with its value."""
+        self.reader.problem(found.key, found.path, message=message)
 
     def component(self) -> tuple[str, str]:
         found = self.outline.fields.get("component")
@@ -216,7 +218,7 @@ class _StepReader:
         try:
             name, version_range = split_name(text)
         except VersionError as error:
-            self.reader.problem(found.place, found.path, str(error))
+            self.reader.fault(found, str(error))
             return "", ""
         advice = "a component's name, or name@range such as fees@^1.2"
         name_field = Field(found.path, found.key, _renamed(found.value, name))
@@ -227,9 +229,9 @@ class _StepReader:
         text = self.reader.text(found)
         if found is None or not text:
             return ""
-        return self.earlier(found, text, StepRole.PLAN)
+        return self.earlier(found, text, role=StepRole.PLAN)
 
-    def earlier(self, found: Field, name: str, role: StepRole | None) -> str:
+    def earlier(self, found: Field, name: str, *, role: StepRole | None) -> str:
         """The name, if it is that of an earlier step (of this role)."""
         roles = {outline.name: outline.role for outline in self.before}
         if name in roles:
@@ -241,7 +243,7 @@ class _StepReader:
         else:
             wanted = [n for n, r in roles.items() if n and (role is None or r is role)]
             message = f"there is no step {name!r}" + hint(name, wanted)
-        self.reader.problem(found.place, found.path, message)
+        self.reader.fault(found, message)
         return ""
 
     def condition(self) -> Condition | None:
@@ -252,7 +254,7 @@ class _StepReader:
         if expression is None:
             return None
         if not expression.paths and expression.text not in ("true", "false"):
-            self.reader.problem(found.place, found.path, "this condition names nothing")
+            self.reader.fault(found, "this condition names nothing")
         return Condition(expression=expression, line=found.place.line, column=found.place.column)
 
     def input_mapping(self) -> tuple[Mapping, ...]:
@@ -261,10 +263,10 @@ class _StepReader:
         if found is None:
             return ()
         if role is StepRole.EXECUTE and "plan" in fields:
-            self.fault(found, "over a plan, arguments come from the plan: remove input_mapping")
+            self.misplaced(found, "over a plan, arguments come from the plan: remove input_mapping")
             return ()
         known = REQUEST_FIELDS.get(role) if role is not None else None
-        return self.mappings(found, known, self.names)
+        return self.mappings(found, known, names=self.names)
 
     def output_mapping(self) -> tuple[Mapping, ...]:
         found = self.outline.fields.get("output_mapping")
@@ -282,13 +284,13 @@ class _StepReader:
         for entry in found.value.entries if isinstance(found.value, MappingTree) else ():
             at = Field(f"{found.path}.{entry.key.text}", entry.key.place, entry.key)
             self.reader.text(at, pattern=VARIABLE_NAME, advice="a variable's name")
-        return self.mappings(found, None, names)
+        return self.mappings(found, None, names=names)
 
     def mappings(
-        self, found: Field, known: Iterable[str] | None, names: Names
+        self, found: Field, known: Iterable[str] | None, *, names: Names
     ) -> tuple[Mapping, ...]:
         mappings = []
-        for key, value in self.reader.fields(found.value, found.path, known).items():
+        for key, value in self.reader.fields(found.value, found.path, known=known).items():
             expression = self.expression(value, names)
             if expression is not None:
                 place = value.place
@@ -300,7 +302,7 @@ class _StepReader:
     def expression(self, found: Field, names: Names) -> Expression | None:
         expression = self.reader.expression(found)
         if expression is not None:
-            names.check(self.reader, found, expression)
+            names.check(self.reader, found, expression=expression)
         return expression
 
     def on(self) -> tuple[tuple[Verdict, str], ...]:
@@ -308,15 +310,17 @@ class _StepReader:
         if found is None:
             return ()
         targets = []
-        for key, target in self.reader.fields(found.value, found.path, None).items():
+        for key, target in self.reader.fields(found.value, found.path, known=None).items():
             named = Field(target.path, target.key, Scalar(key, ScalarKind.TEXT, target.key))
             verdict = self.reader.choice(named, Verdict)
             if verdict is not None and verdict not in BACKWARD:
                 back = " and ".join(v.value for v in BACKWARD)
-                self.fault(target, f"{verdict.value} ends the session; {back} go back to a step")
+                self.misplaced(
+                    target, f"{verdict.value} ends the session; {back} go back to a step"
+                )
             step = self.reader.text(target)
             if step:
-                step = self.earlier(target, step, None)
+                step = self.earlier(target, step, role=None)
             if verdict is not None and step:
                 targets.append((verdict, step))
         return tuple(targets)

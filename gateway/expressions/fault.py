@@ -12,7 +12,9 @@ class ExpressionError(ValueError):
     text that is refused when it is compiled, CONTRACT_VIOLATION for an evaluation that failed.
     """
 
-    def __init__(self, message: str, column: int, reason: Reason = Reason.INVALID_REQUEST) -> None:
+    def __init__(
+        self, message: str, column: int, *, reason: Reason = Reason.INVALID_REQUEST
+    ) -> None:
         self.message: Final = message
         self.column: Final = column
         self.reason: Final = reason
@@ -21,4 +23,4 @@ class ExpressionError(ValueError):
 
 def violation(message: str, column: int = 1) -> ExpressionError:
     """An evaluation that failed: the data broke what the workflow's author expected of it."""
-    return ExpressionError(message, column, Reason.CONTRACT_VIOLATION)
+    return ExpressionError(message, column, reason=Reason.CONTRACT_VIOLATION)

@@ -116,7 +116,7 @@ def test_a_malformed_pointer_is_an_error_that_says_why(pointer: str) -> None:
     with pytest.raises(PointerError, match=r"JSON Pointer"):
         find(b"{}", pointer)
     with pytest.raises(PointerError, match=r"JSON Pointer"):
-        splice(b"{}", pointer, b"1")
+        splice(b"{}", pointer, value=b"1")
 
 
 @given(st.lists(keys | st.integers(0, 99), max_size=5))
@@ -145,12 +145,12 @@ def test_splice_replaces_one_value_and_no_other_byte(
     before, value = source.encode(), new.encode()
     path, _ = data.draw(st.sampled_from(list(places(parse(before)))))
     pointer = path_to_pointer(path)
-    after = splice(before, pointer, value)
+    after = splice(before, pointer, value=value)
     old = find(before, pointer)
     assert old is not None
     assert find(after, pointer) == value.strip()
     # Putting the old bytes back gives the old document: nothing else was touched.
-    assert splice(after, pointer, old) == before
+    assert splice(after, pointer, value=old) == before
 
 
 @given(documents(), documents(), keys, st.data())
@@ -163,12 +163,12 @@ def test_splice_adds_a_member_or_an_element_at_the_end(
     path, container = data.draw(st.sampled_from(containers))
     if isinstance(container, dict):
         assume(key not in container)
-        after = splice(before, path_to_pointer((*path, key)), value)
+        after = splice(before, path_to_pointer((*path, key)), value=value)
         container[key] = parse(value)
     else:
         assert isinstance(container, list)
         last = data.draw(st.sampled_from(["-", str(len(container))]))
-        after = splice(before, path_to_pointer((*path, last)), value)
+        after = splice(before, path_to_pointer((*path, last)), value=value)
         key = str(len(container))
         container.append(parse(value))
     check_payload(after, max_bytes=1 << 20)
@@ -198,14 +198,14 @@ def test_splice_names_the_parent_that_is_missing_or_scalar(
     source: bytes, pointer: str, problem: str
 ) -> None:
     with pytest.raises(PointerError, match=problem):
-        splice(source, pointer, b"0")
+        splice(source, pointer, value=b"0")
 
 
 def test_splice_keeps_the_white_space_of_the_container_it_adds_to() -> None:
-    assert splice(b' { "a" : 1 } ', "/b", b"0.10") == b' { "a" : 1,"b":0.10 } '
-    assert splice(b"{ }", "/b", b"2") == b'{"b":2 }'
-    assert splice(b"[ 1 ]", "/-", b"2") == b"[ 1,2 ]"
-    assert splice(b"[]", "/0", b"2") == b"[2]"
+    assert splice(b' { "a" : 1 } ', "/b", value=b"0.10") == b' { "a" : 1,"b":0.10 } '
+    assert splice(b"{ }", "/b", value=b"2") == b'{"b":2 }'
+    assert splice(b"[ 1 ]", "/-", value=b"2") == b"[ 1,2 ]"
+    assert splice(b"[]", "/0", value=b"2") == b"[2]"
 
 
 @given(st.lists(st.tuples(keys, documents()), unique_by=lambda field: field[0]))
