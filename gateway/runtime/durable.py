@@ -4,6 +4,7 @@ In a gateway the committer is the one writer. A command that works on a stopped 
 uses `WriteThrough`, which keeps the same promise without an event loop's ticks.
 """
 
+from pathlib import Path
 from typing import Protocol
 
 from gateway.stores.ports import Store, Table
@@ -38,3 +39,8 @@ class WriteThrough:
 
     async def synced(self) -> None:
         self._store.sync()
+
+
+def store_path(data_dir: Path) -> Path:
+    """Where in a gateway's data directory its store is; commands on a stopped one look here too."""
+    return data_dir / "store"

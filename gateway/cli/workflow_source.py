@@ -1,0 +1,36 @@
+"""A workflow file on this machine: its text, and which version it says it is.
+
+Everything else about it is the gateway's to judge.
+"""
+
+from pathlib import Path
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.errors import AcpFailure, Reason
+
+
+def read_source(file: Path) -> str:
+    """The text of the file; INVALID_REQUEST when it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise _wrong(f"{file}: cannot be read: {problem}") from None
+
+
+def version_in(source: str, file: Path) -> tuple[str, str]:
+    """Name and version as the file states them."""
+    import yaml
+
+    try:
+        tree: object = yaml.safe_load(source)
+    except yaml.YAMLError as problem:
+        raise _wrong(f"{file}: is not YAML: {problem}") from None
+    named = tree if isinstance(tree, dict) else {}
+    name, version = named.get("workflow"), named.get("version")
+    if not isinstance(name, str) or not isinstance(version, str):
+        raise _wrong(f"{file}: needs `workflow: name` and `version: 1.0.0` at its top")
+    return name, version
+
+
+def _wrong(message: str) -> AcpFailure:
+    return AcpFailure(error(Reason.INVALID_REQUEST, message))
