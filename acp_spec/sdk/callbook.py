@@ -65,13 +65,12 @@ class CallBook:
             return _join(running, attempt=attempt, digest=digest)
         flight = Flight(call_id=call_id, digest=digest, attempt=attempt)
         self._flights[call_id] = flight
+        begun: Begun | None = None
         try:
             begun = await self._begin(flight, ttl_ms)
-        except BaseException:
-            self._leave(flight)
-            raise
-        if not isinstance(begun, First):
-            self._leave(flight)
+        finally:
+            if not isinstance(begun, First):
+                self._leave(flight)
         return begun
 
     async def settle(self, flight: Flight, *, outcome: bytes | None, ttl_ms: float) -> None:

@@ -228,13 +228,13 @@ def add_commands(root: typer.Typer) -> None:
         try:
             app = entry.load()
         except ImportError as problem:
-            _add_missing(root, entry, problem)
+            _add_missing(root, entry, problem=problem)
         else:
             assert isinstance(app, typer.Typer), f"{entry.value} is not a Typer app"
             root.add_typer(app)
 
 
-def _add_missing(root: typer.Typer, entry: EntryPoint, problem: ImportError) -> None:
+def _add_missing(root: typer.Typer, entry: EntryPoint, *, problem: ImportError) -> None:
     """A group that cannot be imported stays visible, and says what is missing when used."""
 
     def explain() -> None:

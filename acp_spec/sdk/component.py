@@ -98,7 +98,7 @@ class Component:
         """Offer an action: `function(arguments, call) -> output`, sync or async."""
 
         def declare(function: H) -> H:
-            self._declare_action(name, function, options)
+            self._declare_action(name, function, options=options)
             return function
 
         return declare
@@ -156,10 +156,10 @@ class Component:
 
         run(self, http=http, grpc=grpc)
 
-    def _declare_action(self, name: str, function: Handler, options: ActionOptions) -> None:
+    def _declare_action(self, name: str, function: Handler, *, options: ActionOptions) -> None:
         assert name, "an action needs a name"
         assert name not in self.actions, f"action {name!r} is declared twice"
-        action = _action(name, function, options)
+        action = _action(name, function, options=options)
         self.actions[name] = action
         by_key = action.idempotency is Idempotency.BY_KEY
         self._add(
@@ -202,7 +202,7 @@ def _role_target(role: StepRole, function: Handler, *, remembers: bool) -> Targe
     )
 
 
-def _action(name: str, function: Handler, options: ActionOptions) -> Action:
+def _action(name: str, function: Handler, *, options: ActionOptions) -> Action:
     return Action(
         name=name,
         description=options.get("description", _first_paragraph(function)),

@@ -82,9 +82,9 @@ class Dispatcher:
         self._admission = Admission(component.limits, self.clock)
         self._calls = RunningCalls()
         self._book = CallBook(component.outcomes, self.clock)
-        self._operations = Operations(component.outcomes, self.clock, call_back)
+        self._operations = Operations(component.outcomes, clock=self.clock, call_back=call_back)
         books = Books(calls=self._calls, book=self._book, operations=self._operations)
-        self._executions = Executions(books, self.clock, self._pool)
+        self._executions = Executions(books, clock=self.clock, pool=self._pool)
 
     def check_peer(self, arrival: Arrival) -> None:
         """Token and version: what a front asks before it reads a body. Raises AcpFailure."""
@@ -119,13 +119,15 @@ class Dispatcher:
     ) -> Outcome:
         """Plan, Execute, Observe or Reflect. Never raises for what a peer or a handler did."""
         try:
-            order = self._order(request, arrival, on_progress)
+            order = self._order(request, arrival, on_progress=on_progress)
             outcome = await self._run(order)
         except AcpFailure as failure:
             outcome = ErrorBody(error=failure.error)
         return msgspec.structs.replace(outcome, component=self._ref)
 
-    def _order(self, request: Request, arrival: Arrival, on_progress: ProgressSink | None) -> Order:
+    def _order(
+        self, request: Request, arrival: Arrival, *, on_progress: ProgressSink | None
+    ) -> Order:
         self.check_peer(arrival)
         if self.draining:
             raise refusal(Reason.UNAVAILABLE, "The component is stopping and takes no new calls.")

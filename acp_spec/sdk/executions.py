@@ -9,6 +9,7 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -16,7 +17,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.calls import ErrorBody, ExecuteResponse, Operation, OperationState, Progress
 from acp_spec.model.context import Context
 from acp_spec.model.enums import Effect, OperationStatus, SideEffect
-from acp_spec.model.errors import Reason
+from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.sdk import handling
 from acp_spec.sdk.call import Call, Cancellation, LongWork, ProgressSink
 from acp_spec.sdk.callbook import CallBook, Flight
@@ -25,6 +26,7 @@ from acp_spec.sdk.component import Target
 from acp_spec.sdk.faults import settled_error
 from acp_spec.sdk.handling import Outcome
 from acp_spec.sdk.operations import Operations
+from acp_spec.sdk.outcomes import OutcomesUnavailable
 from acp_spec.sdk.running import Running, RunningCalls
 
 OPERATION_TIME_MAX_MS = 7 * 24 * 3600 * 1000.0
@@ -58,8 +60,18 @@ class Books:
     operations: Operations
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One order at work. `flight` is there when its outcome must be remembered by key."""
+
+    order: Order
+    call: Call
+    running: Running
+    flight: Flight | None = None
+
+
 class Executions:
-    def __init__(self, books: Books, clock: Clock, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, books: Books, *, clock: Clock, pool: ThreadPoolExecutor) -> None:
         self._books = books
         self._clock = clock
         self._pool = pool
@@ -69,17 +81,15 @@ class Executions:
     async def run(self, order: Order, flight: Flight | None = None) -> Outcome:
         """Run the handler and answer by the deadline. With `flight`, settle it at the real end."""
         call = self._call(order)
-        running = Running(
-            call_id=order.context.call_id,
-            attempt=order.context.attempt,
-            cancelled=call.cancelled,
-        )
+        running = _running(order, call.cancelled)
+        attempt = Attempt(order=order, call=call, running=running, flight=flight)
         self._books.calls.enter(running)
-        work = asyncio.create_task(self._work(order, call, running, flight))
+        work = asyncio.create_task(self._work(attempt))
         self._keep(work)
-        return await self._answer(order, work, running)
+        return await self._answer(attempt, work)
 
-    async def _answer(self, order: Order, work: asyncio.Task[Outcome], running: Running) -> Outcome:
+    async def _answer(self, attempt: Attempt, work: asyncio.Task[Outcome]) -> Outcome:
+        order, running = attempt.order, attempt.running
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def end_waiting() -> None:
@@ -111,81 +121,87 @@ class Executions:
         late = error(Reason.TIMEOUT, "The time for this call was over before it was done.")
         return ErrorBody(error=settled_error(late, order.target.effect))
 
-    async def _work(
-        self, order: Order, call: Call, running: Running, flight: Flight | None
-    ) -> Outcome:
+    async def _work(self, attempt: Attempt) -> Outcome:
         """The whole life of one attempt; never raises for what a handler does."""
         began_ms = self._clock.monotonic_ms()
         outcome: Outcome = ErrorBody(error=error(Reason.INTERNAL, "The component was stopped."))
         try:
-            outcome = await self._produce(order, call, running)
+            outcome = await self._produce(attempt)
         finally:
             self._measure(self._clock.monotonic_ms() - began_ms)
-            await self._settle(outcome, order, flight)
+            await self._settle(attempt, outcome)
             side_effect = side_effect_of(outcome)
             failed = isinstance(outcome, ErrorBody)
-            self._books.calls.leave(running, failed=failed, side_effect=side_effect)
+            self._books.calls.leave(attempt.running, failed=failed, side_effect=side_effect)
         return outcome
 
-    async def _produce(self, order: Order, call: Call, running: Running) -> Outcome:
-        target = order.target
+    async def _produce(self, attempt: Attempt) -> Outcome:
+        order, call = attempt.order, attempt.call
+        arguments = (order.subject, call)
+        work = partial(order.target.handler, *arguments)
         try:
-            result = await handling.run_function(
-                target.handler, (order.subject, call), running, self._pool
-            )
+            result = await handling.run_function(work, attempt.running, pool=self._pool)
             if isinstance(result, LongWork):
-                return handling.signed(self._accept(order, call, result), call)
+                return handling.signed(self._accept(attempt, result), call)
+        except AcpFailure as failure:
+            failed = settled_error(failure.error, order.target.effect)
         except (Exception, asyncio.CancelledError) as raised:
-            failure = handling.failed(raised, target, call, running)
-            return handling.signed(ErrorBody(error=failure), call)
-        return handling.signed(handling.response_of(result, target, call), call)
+            failed = handling.failed(raised, order.target, running=attempt.running)
+        else:
+            return handling.signed(handling.response_of(result, order.target, call=call), call)
+        return handling.signed(ErrorBody(error=failed), call)
 
-    async def _settle(self, outcome: Outcome, order: Order, flight: Flight | None) -> None:
-        if flight is None:
+    async def _settle(self, attempt: Attempt, outcome: Outcome) -> None:
+        if attempt.flight is None:
             return
         free = isinstance(outcome, ErrorBody) and outcome.error.side_effect is SideEffect.NONE
         remembered = None if free else packed(outcome)
         try:
-            await self._books.book.settle(flight, outcome=remembered, ttl_ms=order.target.ttl_ms)
-        except Exception:
+            await self._books.book.settle(
+                attempt.flight, outcome=remembered, ttl_ms=attempt.order.target.ttl_ms
+            )
+        except OutcomesUnavailable:
             # The work is done and the answer may leave; a repeat will be told that it is unknown.
-            log.exception("the outcome of call %s could not be remembered", flight.call_id)
+            log.exception("the outcome of call %s is not remembered", attempt.flight.call_id)
 
-    def _accept(self, order: Order, call: Call, long_work: LongWork) -> ExecuteResponse:
+    def _accept(self, attempt: Attempt, long_work: LongWork) -> ExecuteResponse:
         self._books.operations.check_room()
-        running = Running(
-            call_id=order.context.call_id,
-            attempt=order.context.attempt,
-            cancelled=Cancellation(asyncio.get_running_loop()),
-        )
-        call.cancelled = running.cancelled
+        order, call = attempt.order, attempt.call
+        call.cancelled = Cancellation(asyncio.get_running_loop())
         allowed_ms = order.target.operation_timeout_ms or OPERATION_TIME_MAX_MS
         call.deadline_ms = self._clock.monotonic_ms() + allowed_ms
-        self._books.operations.accept(running, long_work.poll_after_ms)
-        self._keep(asyncio.create_task(self._operate(order, call, running, long_work)))
+        accepted = Attempt(order=order, call=call, running=_running(order, call.cancelled))
+        self._books.operations.accept(accepted.running, long_work.poll_after_ms)
+        self._keep(asyncio.create_task(self._operate(accepted, long_work)))
         return ExecuteResponse(operation=Operation(poll_after_ms=long_work.poll_after_ms))
 
-    async def _operate(
-        self, order: Order, call: Call, running: Running, long_work: LongWork
-    ) -> None:
-        target = order.target
+    async def _operate(self, attempt: Attempt, long_work: LongWork) -> None:
+        order, call, running = attempt.order, attempt.call, attempt.running
         timer = self._clock.call_later(
             call.deadline_ms - self._clock.monotonic_ms(), lambda: running.stop(Reason.TIMEOUT)
         )
-        try:
-            result = await handling.run_function(long_work.work, (), running, self._pool)
-            outcome = handling.response_of(result, target, call)
-        except (Exception, asyncio.CancelledError) as raised:
-            outcome = ErrorBody(error=handling.failed(raised, target, call, running))
-        finally:
-            timer.cancel()
+        outcome = await self._outcome_of(attempt, long_work)
+        timer.cancel()
         state = _operation_state(handling.signed(outcome, call))
         await self._books.operations.finish(
-            order.context.call_id, state, ttl_ms=target.ttl_ms, callback=order.context.callback
+            order.context.call_id,
+            state,
+            ttl_ms=order.target.ttl_ms,
+            callback=order.context.callback,
         )
         running.failed = state.status is not OperationStatus.SUCCEEDED
         running.side_effect = side_effect_of(outcome)
         running.ended.set()
+
+    async def _outcome_of(self, attempt: Attempt, long_work: LongWork) -> Outcome:
+        target = attempt.order.target
+        try:
+            result = await handling.run_function(long_work.work, attempt.running, pool=self._pool)
+        except AcpFailure as failure:
+            return ErrorBody(error=settled_error(failure.error, target.effect))
+        except (Exception, asyncio.CancelledError) as raised:
+            return ErrorBody(error=handling.failed(raised, target, running=attempt.running))
+        return handling.response_of(result, target, call=attempt.call)
 
     def _call(self, order: Order) -> Call:
         return Call(
@@ -202,7 +218,7 @@ class Executions:
         before = took_ms if self.service_ms is None else self.service_ms
         self.service_ms = before + SERVICE_TIME_WEIGHT * (took_ms - before)
 
-    def _keep(self, task: "asyncio.Task[Outcome] | asyncio.Task[None]") -> None:
+    def _keep(self, task: asyncio.Task[Outcome] | asyncio.Task[None]) -> None:
         """asyncio holds tasks weakly; one that nobody awaits any more must still end."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -211,6 +227,11 @@ class Executions:
         """Wait for every attempt and operation under way (the drain does)."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+
+
+def _running(order: Order, cancelled: Cancellation) -> Running:
+    context = order.context
+    return Running(call_id=context.call_id, attempt=context.attempt, cancelled=cancelled)
 
 
 def side_effect_of(outcome: Outcome) -> SideEffect:

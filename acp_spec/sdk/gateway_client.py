@@ -67,7 +67,7 @@ class GatewayClient:
             outcome = self._try(question)
             if isinstance(outcome, Answer):
                 return read_answer(question, outcome)
-            pause_ms = pause_before_retry(question, outcome, tried)
+            pause_ms = pause_before_retry(question, outcome, tried=tried)
             if pause_ms is None:
                 raise AcpFailure(outcome)
             time.sleep(pause_ms / 1000)
@@ -112,7 +112,7 @@ class GatewayClient:
             response = self._client.send(_request(self._client, question))
         except httpx.HTTPError as failed:
             return unreachable(failed)
-        return judged(question, response.status_code, response.content)
+        return judged(question, response.status_code, body=response.content)
 
 
 class AsyncGatewayClient:
@@ -139,7 +139,7 @@ class AsyncGatewayClient:
             outcome = await self._try(question)
             if isinstance(outcome, Answer):
                 return read_answer(question, outcome)
-            pause_ms = pause_before_retry(question, outcome, tried)
+            pause_ms = pause_before_retry(question, outcome, tried=tried)
             if pause_ms is None:
                 raise AcpFailure(outcome)
             await asyncio.sleep(pause_ms / 1000)
@@ -186,7 +186,7 @@ class AsyncGatewayClient:
             response = await self._client.send(_request(self._client, question))
         except httpx.HTTPError as failed:
             return unreachable(failed)
-        return judged(question, response.status_code, response.content)
+        return judged(question, response.status_code, body=response.content)
 
 
 class Resume:
@@ -254,14 +254,14 @@ def read_answer(question: Question[T], answer: Answer) -> T:
     return cast("T", json.decode_response(kind, answer.body, max_bytes=ANSWER_BYTES_MAX))
 
 
-def judged(question: Question[T], status: int, body: bytes) -> Answer | AcpError:
+def judged(question: Question[T], status: int, *, body: bytes) -> Answer | AcpError:
     """An answer if the question expects this status, else the error that came."""
     if status in question.answers:
         return Answer(status=status, body=body)
     return json.decode_error(status, body).error
 
 
-def pause_before_retry(question: Question[T], failed: AcpError, tried: int) -> int | None:
+def pause_before_retry(question: Question[T], failed: AcpError, *, tried: int) -> int | None:
     """Milliseconds to wait before asking again, or None when that is not safe or pointless."""
     if tried >= TRIES or not failed.retryable:
         return None

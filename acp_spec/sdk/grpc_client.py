@@ -81,32 +81,34 @@ class GrpcComponentClient:
         self._max_bytes = max_response_bytes
 
     async def describe(self) -> Card | ErrorBody:
-        return await self._call("describe", Empty(), Card)
+        return await self._call("describe", Empty(), answer=Card)
 
     async def health(self) -> Health | ErrorBody:
-        return await self._call("health", Empty(), Health)
+        return await self._call("health", Empty(), answer=Health)
 
     async def plan(self, request: PlanRequest) -> PlanResponse | ErrorBody:
-        return await self._call("plan", request, PlanResponse)
+        return await self._call("plan", request, answer=PlanResponse)
 
     async def execute(self, request: ExecuteRequest) -> ExecuteResponse | ErrorBody:
-        return await self._call("execute", request, ExecuteResponse)
+        return await self._call("execute", request, answer=ExecuteResponse)
 
     async def observe(self, request: ObserveRequest) -> ObserveResponse | ErrorBody:
-        return await self._call("observe", request, ObserveResponse)
+        return await self._call("observe", request, answer=ObserveResponse)
 
     async def reflect(self, request: ReflectRequest) -> ReflectResponse | ErrorBody:
-        return await self._call("reflect", request, ReflectResponse)
+        return await self._call("reflect", request, answer=ReflectResponse)
 
     async def cancel(self, request: CancelRequest) -> CancelResponse | ErrorBody:
-        return await self._call("cancel", request, CancelResponse)
+        return await self._call("cancel", request, answer=CancelResponse)
 
     async def get_operation(self, call_id: str) -> OperationState | ErrorBody:
-        return await self._call("get_operation", OperationRequest(call_id=call_id), OperationState)
+        return await self._call(
+            "get_operation", OperationRequest(call_id=call_id), answer=OperationState
+        )
 
     async def cancel_operation(self, call_id: str) -> CancelResponse | ErrorBody:
         asked = OperationRequest(call_id=call_id)
-        return await self._call("cancel_operation", asked, CancelResponse)
+        return await self._call("cancel_operation", asked, answer=CancelResponse)
 
     async def execute_stream(self, request: ExecuteRequest) -> AsyncIterator[StreamItem]:
         """Progress as it arrives, then the response; a stream cut before it ends in UNKNOWN."""
@@ -149,7 +151,7 @@ class GrpcComponentClient:
     ) -> None:
         await self.close()
 
-    async def _call(self, route: str, request: msgspec.Struct, answer: type[T]) -> T | ErrorBody:
+    async def _call(self, route: str, request: msgspec.Struct, *, answer: type[T]) -> T | ErrorBody:
         context: Context | None = getattr(request, "context", None)
         timeout_s = _timeout_s(context)
         if not await self._connect(timeout_s):

@@ -62,7 +62,7 @@ class GrpcFront(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no 
     def _unary(self, route: Route) -> Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]:
         async def serve(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
             try:
-                answer = await self._answer(route, data, self._arrival(context))
+                answer = await self._answer(route, data, arrival=self._arrival(context))
             except AcpFailure as failure:
                 answer = ErrorBody(error=failure.error)
             if isinstance(answer, ErrorBody):
@@ -71,7 +71,7 @@ class GrpcFront(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no 
 
         return serve
 
-    async def _answer(self, route: Route, data: bytes, arrival: Arrival) -> msgspec.Struct:
+    async def _answer(self, route: Route, data: bytes, *, arrival: Arrival) -> msgspec.Struct:
         self._dispatcher.check_peer(arrival)
         request = proto.decode_request(route.rpc_in, data, max_bytes=self._max_bytes)
         match request:
@@ -104,9 +104,9 @@ class GrpcFront(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no 
         try:
             while (item := await items.get()) is not None:
                 yield proto.to_proto(ExecuteStreamItem(progress=item))
-        except BaseException:
-            working.cancel()  # the caller is gone; what that means is the dispatcher's rule
-            raise
+        finally:
+            if not working.done():
+                working.cancel()  # the caller is gone; what that means is the dispatcher's rule
         outcome = await working
         if isinstance(outcome, ErrorBody):
             await _abort(outcome, context)

@@ -1,14 +1,16 @@
 """From a handler's result, or its failure, to the response that the protocol knows.
 
-The only place where the SDK catches broadly: a handler is foreign code. Its traceback goes to the
-log, never to the caller.
+A handler is foreign code: what it raises or returns wrongly becomes an error here. Its traceback
+goes to the log, never to the caller.
 """
 
 import asyncio
 import contextvars
 import inspect
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -25,11 +27,11 @@ from acp_spec.model.calls import (
     Response,
 )
 from acp_spec.model.enums import Effect, SideEffect, StepRole
-from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import Payload
 from acp_spec.model.plan import Plan
 from acp_spec.sdk.call import Call
-from acp_spec.sdk.component import Handler, Target
+from acp_spec.sdk.component import Target
 from acp_spec.sdk.faults import settled_error
 from acp_spec.sdk.running import Running
 from acp_spec.sdk.values import JsonText, write
@@ -47,39 +49,53 @@ RESPONSE_OF_ROLE: dict[StepRole, type[Response]] = {
 
 
 async def run_function(
-    function: Handler, arguments: tuple[object, ...], running: Running, pool: ThreadPoolExecutor
+    work: Callable[[], object], running: Running, *, pool: ThreadPoolExecutor
 ) -> object:
     """Run a sync function in the pool, an async one as a task; `running.stop` reaches it there."""
-    loop = asyncio.get_running_loop()
-    if inspect.iscoroutinefunction(function):
-        running.work = asyncio.ensure_future(function(*arguments))
+    if is_async(work):
+        running.work = asyncio.ensure_future(_awaited(work()))
     else:
         running.cancels_work = False  # a thread cannot be cancelled: it watches `call.cancelled`
         in_context = contextvars.copy_context().run
-        running.work = loop.run_in_executor(pool, in_context, function, *arguments)
+        running.work = asyncio.get_running_loop().run_in_executor(pool, in_context, work)
     if running.cancelled.is_set() and running.cancels_work:
         running.work.cancel()
     await asyncio.wait({running.work})
     result = running.work.result()
-    return await result if inspect.isawaitable(result) else result
+    if inspect.isawaitable(result):  # a sync function (a lambda, say) that made a coroutine
+        running.work, running.cancels_work = asyncio.ensure_future(_awaited(result)), True
+        await asyncio.wait({running.work})
+        result = running.work.result()
+    return result
 
 
-def failed(raised: BaseException, target: Target, call: Call, running: Running) -> AcpError:
-    """The error that a handler's exception becomes."""
-    if isinstance(raised, AcpFailure):
-        return settled_error(raised.error, target.effect)
+def is_async(work: Callable[[], object]) -> bool:
+    """Whether calling it makes a coroutine; looks through `partial` and into callable objects."""
+    function = work.func if isinstance(work, partial) else work
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  # an object with an async __call__
+    )
+
+
+async def _awaited(result: object) -> object:
+    assert inspect.isawaitable(result)
+    return await result
+
+
+def failed(raised: BaseException, target: Target, *, running: Running) -> AcpError:
+    """The error for what a handler raised without saying what it means."""
     if isinstance(raised, asyncio.CancelledError):
         return settled_error(_stopped(running), target.effect)
     log.error(
         "%s failed in call %s attempt %d",
         target.name,
-        call.context.call_id,
-        call.context.attempt,
+        running.call_id,
+        running.attempt,
         exc_info=raised,
     )
     message = (
         f"{target.name} failed unexpectedly; the component's log has the traceback "
-        f"for call {call.context.call_id}."
+        f"for call {running.call_id}."
     )
     return settled_error(error(Reason.INTERNAL, message), target.effect)
 
@@ -90,11 +106,11 @@ def _stopped(running: Running) -> AcpError:
     return error(Reason.CANCELLED, "The call was cancelled while it ran.")
 
 
-def response_of(result: object, target: Target, call: Call) -> Outcome:
+def response_of(result: object, target: Target, *, call: Call) -> Outcome:
     """What a handler returned, as the response of its role. Never raises for a handler's fault."""
     done = _done(target, call)
     try:
-        response = _typed(result, target, done)
+        response = _typed(result, target, done=done)
     except (TypeError, ValueError, msgspec.MsgspecError) as problem:
         log.error("%s returned what cannot be sent: %s", target.name, problem)
         message = f"{target.name} ran, but what it returned cannot be sent: {problem}."
@@ -108,10 +124,10 @@ def _done(target: Target, call: Call) -> SideEffect:
     return SideEffect.NONE if target.effect is Effect.READ else SideEffect.PERFORMED
 
 
-def _typed(result: object, target: Target, done: SideEffect) -> Response:
+def _typed(result: object, target: Target, *, done: SideEffect) -> Response:
     expected = RESPONSE_OF_ROLE[target.role]
     if target.role is StepRole.EXECUTE:
-        return _executed(result, target, done)
+        return _executed(result, target, done=done)
     if isinstance(result, Plan):
         result = PlanResponse(plan=result)
     if not isinstance(result, expected):
@@ -119,7 +135,7 @@ def _typed(result: object, target: Target, done: SideEffect) -> Response:
     return result
 
 
-def _executed(result: object, target: Target, done: SideEffect) -> ExecuteResponse:
+def _executed(result: object, target: Target, *, done: SideEffect) -> ExecuteResponse:
     if isinstance(result, ExecuteResponse):
         return msgspec.structs.replace(result, side_effect=result.side_effect or done)
     output = output_of(result, target)

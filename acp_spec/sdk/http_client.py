@@ -73,33 +73,35 @@ class HttpComponentClient:
         )
 
     async def describe(self) -> Card | ErrorBody:
-        return await self._ask("GET", "component", Card)
+        return await self._ask("GET", "component", answer=Card)
 
     async def health(self) -> Health | ErrorBody:
-        return await self._ask("GET", "health", Health)
+        return await self._ask("GET", "health", answer=Health)
 
     async def plan(self, request: PlanRequest) -> PlanResponse | ErrorBody:
-        return await self._call("plan", request, PlanResponse)
+        return await self._call("plan", request, answer=PlanResponse)
 
     async def execute(self, request: ExecuteRequest) -> ExecuteResponse | ErrorBody:
-        return await self._call("execute", request, ExecuteResponse)
+        return await self._call("execute", request, answer=ExecuteResponse)
 
     async def observe(self, request: ObserveRequest) -> ObserveResponse | ErrorBody:
-        return await self._call("observe", request, ObserveResponse)
+        return await self._call("observe", request, answer=ObserveResponse)
 
     async def reflect(self, request: ReflectRequest) -> ReflectResponse | ErrorBody:
-        return await self._call("reflect", request, ReflectResponse)
+        return await self._call("reflect", request, answer=ReflectResponse)
 
     async def cancel(self, request: CancelRequest) -> CancelResponse | ErrorBody:
         path = f"calls/{quote(request.call_id, safe='')}/cancel"
-        return await self._ask("POST", path, CancelResponse, body=json.encode(request))
+        return await self._ask("POST", path, answer=CancelResponse, body=json.encode(request))
 
     async def get_operation(self, call_id: str) -> OperationState | ErrorBody:
-        return await self._ask("GET", f"operations/{quote(call_id, safe='')}", OperationState)
+        return await self._ask(
+            "GET", f"operations/{quote(call_id, safe='')}", answer=OperationState
+        )
 
     async def cancel_operation(self, call_id: str) -> CancelResponse | ErrorBody:
         path = f"operations/{quote(call_id, safe='')}/cancel"
-        return await self._ask("POST", path, CancelResponse)
+        return await self._ask("POST", path, answer=CancelResponse)
 
     async def execute_stream(self, request: ExecuteRequest) -> AsyncIterator[StreamItem]:
         """Progress as it arrives, then the response; a stream cut before it ends in UNKNOWN."""
@@ -130,12 +132,12 @@ class HttpComponentClient:
     ) -> None:
         await self.close()
 
-    async def _call(self, path: str, request: Request, answer: type[T]) -> T | ErrorBody:
+    async def _call(self, path: str, request: Request, *, answer: type[T]) -> T | ErrorBody:
         sent = self._request("POST", path, body=json.encode(request), request=request)
         return await self._exchange(sent, answer)
 
     async def _ask(
-        self, method: str, path: str, answer: type[T], *, body: bytes | None = None
+        self, method: str, path: str, *, answer: type[T], body: bytes | None = None
     ) -> T | ErrorBody:
         return await self._exchange(self._request(method, path, body=body), answer)
 

@@ -72,12 +72,12 @@ class HttpFront:
             arrival = self._arrival(exchange.headers)
             route, call_id = self._route(exchange)
             self._dispatcher.check_peer(arrival)
-            await self._serve(route, call_id, exchange, arrival)
+            await self._serve(route, call_id, exchange=exchange, arrival=arrival)
         except AcpFailure as failure:
             await exchange.answer_error(ErrorBody(error=failure.error))
 
     async def _serve(
-        self, route: Route, call_id: str, exchange: "_Exchange", arrival: Arrival
+        self, route: Route, call_id: str, *, exchange: "_Exchange", arrival: Arrival
     ) -> None:
         if route.role is not None:
             body = await exchange.body(self._max_bytes)
@@ -85,14 +85,14 @@ class HttpFront:
                 _REQUEST_TYPES[route.name], body, max_bytes=self._max_bytes
             )
             if isinstance(request, ExecuteRequest) and exchange.wants_stream():
-                await self._stream(request, arrival, exchange)
+                await self._stream(request, arrival, exchange=exchange)
             else:
                 await exchange.answer(await self._dispatcher.call(request, arrival))
             return
-        await exchange.answer(await self._ask(route, call_id, exchange, arrival))
+        await exchange.answer(await self._ask(route, call_id, exchange=exchange, arrival=arrival))
 
     async def _ask(
-        self, route: Route, call_id: str, exchange: "_Exchange", arrival: Arrival
+        self, route: Route, call_id: str, *, exchange: "_Exchange", arrival: Arrival
     ) -> msgspec.Struct:
         match route.name:
             case "describe":
@@ -117,7 +117,7 @@ class HttpFront:
                 raise AssertionError(f"no handler for route {unknown}")
 
     async def _stream(
-        self, request: ExecuteRequest, arrival: Arrival, exchange: "_Exchange"
+        self, request: ExecuteRequest, arrival: Arrival, *, exchange: "_Exchange"
     ) -> None:
         """Progress lines as they come, the response as the last one.
 
@@ -231,7 +231,9 @@ class _Exchange:
         await self._whole(200, json.encode(message))
 
     async def answer_error(self, body: ErrorBody) -> None:
-        await self._whole(http_status(body.error), json.encode(body), _error_headers(body, self))
+        await self._whole(
+            http_status(body.error), json.encode(body), extra=_error_headers(body, self)
+        )
 
     async def stream_line(self, line: bytes) -> None:
         """Send one NDJSON line and let the caller have it now."""
@@ -248,7 +250,7 @@ class _Exchange:
         await self._send({"type": "http.response.body", "body": line})
 
     async def _whole(
-        self, status: int, body: bytes, extra: tuple[tuple[bytes, bytes], ...] = ()
+        self, status: int, body: bytes, *, extra: tuple[tuple[bytes, bytes], ...] = ()
     ) -> None:
         headers = [
             (b"content-type", fields.JSON.encode()),

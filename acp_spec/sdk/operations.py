@@ -29,12 +29,17 @@ CALL_BACK_PAUSE_MS = 500.0
 
 log = logging.getLogger(__name__)
 
+
+class CallBackFailed(Exception):
+    """The caller did not take a result; it stays for polls."""
+
+
 CallBack = Callable[[Callback, CompleteOperation], Awaitable[None]]
-"""Reports one result; raises when it did not arrive."""
+"""Reports one result; raises CallBackFailed when it did not arrive."""
 
 
 class Operations:
-    def __init__(self, store: OutcomeStore, clock: Clock, call_back: CallBack) -> None:
+    def __init__(self, store: OutcomeStore, *, clock: Clock, call_back: CallBack) -> None:
         self._store = store
         self._clock = clock
         self._call_back = call_back
@@ -68,7 +73,7 @@ class Operations:
         self._running.pop(call_id, None)
         if callback is not None:
             result = CompleteOperation(output=state.output, error=state.error)
-            report = asyncio.create_task(self._report(callback, result, call_id))
+            report = asyncio.create_task(self._report(callback, result, call_id=call_id))
             self._reports.add(report)
             report.add_done_callback(self._reports.discard)
 
@@ -101,13 +106,13 @@ class Operations:
         while self._reports:
             await asyncio.wait(set(self._reports))
 
-    async def _report(self, to: Callback, result: CompleteOperation, call_id: str) -> None:
+    async def _report(self, to: Callback, result: CompleteOperation, *, call_id: str) -> None:
         pause_ms = CALL_BACK_PAUSE_MS
         for tried in range(1, CALL_BACK_TRIES + 1):
             try:
                 await self._call_back(to, result)
                 return
-            except Exception as error:  # whatever the client raises, the result stays for polls
+            except CallBackFailed as error:
                 log.warning("call-back %d of operation %s failed: %s", tried, call_id, error)
             if tried < CALL_BACK_TRIES:
                 await sleep_ms(self._clock, pause_ms)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from acp_spec.sdk.outcomes import Record, Stage
+from acp_spec.sdk.outcomes import OutcomesUnavailable, Record, Stage
 
 T = TypeVar("T")
 
@@ -72,7 +72,10 @@ class FileOutcomes:
         self._thread.shutdown()
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except sqlite3.Error as problem:
+            raise OutcomesUnavailable(str(problem)) from problem
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -62,8 +62,15 @@ _OF_STAGE = {
 }
 
 
+class OutcomesUnavailable(Exception):
+    """The store cannot be read or written now (a full disk, say)."""
+
+
 class OutcomeStore(Protocol):
-    """Keyed by call_id. `put` is durable (in the store's sense) when it returns."""
+    """Keyed by call_id. `put` is durable (in the store's sense) when it returns.
+
+    Every method may raise OutcomesUnavailable.
+    """
 
     async def get(self, call_id: str) -> Record | None: ...
 

@@ -21,6 +21,7 @@ from acp_spec.sdk.component import Component
 from acp_spec.sdk.dispatch import Dispatcher
 from acp_spec.sdk.http_client import HttpComponentClient
 from acp_spec.sdk.http_server import HttpFront
+from acp_spec.sdk.operations import CallBackFailed
 from acp_spec.sdk.values import write
 
 
@@ -158,5 +159,5 @@ class CallBacksKept:
     async def __call__(self, to: Callback, result: CompleteOperation) -> None:
         self.tried += 1
         if self.tried <= self._failures:
-            raise ConnectionError("the caller cannot be reached")
+            raise CallBackFailed("the caller cannot be reached")
         self.received.append((to, result))

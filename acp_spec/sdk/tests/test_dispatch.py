@@ -35,7 +35,7 @@ from acp_spec.sdk.call import Call
 from acp_spec.sdk.client import ComponentClient
 from acp_spec.sdk.component import Component
 from acp_spec.sdk.testing import build_context
-from acp_spec.sdk.tests.served import Binding, again, execute, output_of, reason_of, tell
+from acp_spec.sdk.tests.served import Binding, execute, output_of, reason_of, tell
 from acp_spec.sdk.values import JsonText, write
 
 EXACT = b'{"a":0.10,"big":123456789012345678901.10,"n":9007199254740993,"e":1E5,"z":"\\u00e9\\/"}'
@@ -459,52 +459,3 @@ def test_a_context_that_addresses_nothing_is_refused(
         assert answer.error.side_effect is SideEffect.NONE
 
     tell(component_with_all_roles(), binding, story)
-
-
-def test_an_observation_is_stored_once_however_often_it_is_sent(binding: Binding) -> None:
-    component = Component("memory", "1.0.0")
-    stored: list[str] = []
-
-    @component.observe
-    def observe(request: ObserveRequest, call: Call) -> ObserveResponse:
-        stored.extend(observation.kind for observation in request.observations)
-        return ObserveResponse(stored=len(request.observations))
-
-    async def story(client: ComponentClient) -> None:
-        request = ObserveRequest(
-            context=build_context(), observations=(Observation(kind="a"), Observation(kind="b"))
-        )
-        second = msgspec.structs.replace(
-            request, context=msgspec.structs.replace(request.context, attempt=2)
-        )
-        for sent in (request, second):
-            answer = await client.observe(sent)
-            assert isinstance(answer, ObserveResponse)
-            assert answer.stored == 2
-        assert stored == ["a", "b"]
-
-    tell(component, binding, story)
-
-
-def test_a_repeated_call_id_gets_the_remembered_outcome(binding: Binding) -> None:
-    component = Component("counter", "1.0.0")
-    ran: list[object] = []
-
-    @component.action("add", idempotency=Idempotency.BY_KEY)
-    def add(arguments: object, call: Call) -> object:
-        ran.append(arguments)
-        return {"ran": len(ran)}
-
-    async def story(client: ComponentClient) -> None:
-        request = execute("add")
-        first = await client.execute(request)
-        repeated = await client.execute(again(request, attempt=2))
-        assert output_of(first) == output_of(repeated)
-        assert len(ran) == 1
-        other = msgspec.structs.replace(
-            request, context=msgspec.structs.replace(request.context, body_digest="0" * 64)
-        )
-        assert reason_of(await client.execute(other)) == Reason.IDEMPOTENCY_CONFLICT.value
-        assert reason_of(await client.execute(request)) == Reason.STALE_ATTEMPT.value
-
-    tell(component, binding, story)
