@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from acp_spec.codec.generate import protobuf
+from acp_spec.codec.generate import protobuf, requirements
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,7 +36,11 @@ def write(out: Path) -> list[Path]:
     for path, body in documents.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return list(documents)
+    binding = spec / "requirements" / "v1.yaml"
+    binding.parent.mkdir(exist_ok=True)
+    text = (ROOT / "acp_spec" / "SPEC.md").read_text(encoding="utf-8")
+    binding.write_text(requirements.to_yaml(text), encoding="utf-8")
+    return [*documents, binding]
 
 
 if __name__ == "__main__":
