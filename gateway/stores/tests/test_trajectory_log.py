@@ -1,0 +1,150 @@
+"""The files of trajectories: whole lines or none, one file a day at least, nothing comes back."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from acp_spec.model.enums import SessionStatus
+from acp_spec.model.ids import session_id
+from acp_spec.model.payload import payload
+from acp_spec.model.times import MS_PER_DAY
+from acp_spec.model.trajectory import Trajectory
+from gateway.stores.trajectory_log import Line, TrajectoryLog, head_of, line_of, log_files
+
+NOON = 1_700_049_600_000  # 2023-11-15T12:00Z
+HOUR = 3_600_000
+
+
+def _session(number: int, time_ms: int = NOON) -> str:
+    return session_id(time_ms, 0, number)
+
+
+def _line(number: int, sequence: int = 7, *, text: bytes = b'"x"') -> bytes:
+    trajectory = Trajectory(
+        session_id=_session(number),
+        lineage_id="l",
+        status=SessionStatus.SUCCEEDED,
+        sequence=sequence,
+        output=payload(text),
+    )
+    return line_of(msgspec.json.encode(trajectory))
+
+
+def _log(path: Path, *, rotate_bytes: int = 1 << 20) -> TrajectoryLog:
+    return TrajectoryLog(path, rotate_bytes=rotate_bytes, rotate_ms=HOUR)
+
+
+def _names(path: Path) -> list[str]:
+    return [str(file.relative_to(path)) for file in log_files(path)]
+
+
+@contextmanager
+def _files_no_bigger_than(size: int) -> Iterator[None]:
+    """Stands for a full disk: no file may grow beyond `size` (Python ignores the signal)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_lines_stand_in_the_file_of_their_day_in_order(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1), _line(2)], NOON)
+    log.append([_line(3)], NOON + 5)
+    log.close()
+    assert _names(tmp_path) == ["2023-11-15/0001.jsonl"]
+    assert log_files(tmp_path)[0].read_bytes() == _line(1) + _line(2) + _line(3)
+
+
+def test_a_payload_with_line_feeds_is_still_one_line(tmp_path: Path) -> None:
+    line = _line(1, text=b'{\n "a": "x\\ny",\r\n "n": 0.10}')
+    assert line.count(b"\n") == 1
+    assert b'{  "a": "x\\ny",   "n": 0.10}' in line
+    assert head_of(line) == Line(_session(1), 7)
+
+
+def test_a_new_file_begins_when_big_when_old_at_midnight_and_at_a_start(tmp_path: Path) -> None:
+    log = _log(tmp_path, rotate_bytes=len(_line(1)) * 2)
+    for _ in range(3):
+        log.append([_line(1)], NOON)
+    assert _names(tmp_path) == ["2023-11-15/0001.jsonl", "2023-11-15/0002.jsonl"]
+    log.append([_line(1)], NOON + HOUR)
+    assert _names(tmp_path)[-1] == "2023-11-15/0003.jsonl"
+    log.append([_line(1)], NOON + MS_PER_DAY)
+    assert _names(tmp_path)[-1] == "2023-11-16/0001.jsonl"
+    log.close()
+    _log(tmp_path).append([_line(1)], NOON + MS_PER_DAY)
+    assert _names(tmp_path)[-1] == "2023-11-16/0002.jsonl"
+
+
+def test_the_thousandth_file_of_a_day_still_sorts_last(tmp_path: Path) -> None:
+    folder = tmp_path / "2023-11-15"
+    folder.mkdir()
+    (folder / "9999.jsonl").write_bytes(b"")
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    log.close()
+    assert _names(tmp_path)[-1] == "2023-11-15/10000.jsonl"
+
+
+def test_a_batch_that_does_not_fit_leaves_nothing_and_may_be_tried_again(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    big = _line(2, text=b'"' + b"x" * 50_000 + b'"')
+    with _files_no_bigger_than(20_000), pytest.raises(OSError, match="large"):
+        log.append([_line(9), big], NOON)
+    assert log_files(tmp_path)[0].read_bytes() == _line(1)
+    log.append([_line(9), big], NOON)
+    log.close()
+    assert b"".join(file.read_bytes() for file in log_files(tmp_path)) == _line(1) + _line(9) + big
+
+
+@pytest.mark.parametrize("torn", [b'{"session_id":"half', b"\0\0\0\0", b"", b'{"x":1}\n'])
+def test_a_torn_end_is_cut_and_the_last_lines_are_named(tmp_path: Path, torn: bytes) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1), _line(2, 8)], NOON)
+    log.close()
+    (file,) = log_files(tmp_path)
+    file.write_bytes(file.read_bytes() + torn)
+    assert _log(tmp_path).recover() == {Line(_session(1), 7), Line(_session(2), 8)}
+    assert file.read_bytes() == _line(1) + _line(2, 8)
+
+
+def test_nothing_there_is_nothing_to_recover(tmp_path: Path) -> None:
+    assert _log(tmp_path / "not yet made").recover() == frozenset()
+
+
+def test_an_erased_session_is_in_no_file_and_its_neighbours_stay(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1), _line(2), _line(1, 8)], NOON)
+    log.append([_line(1, 9)], NOON + MS_PER_DAY)
+    log.append([_line(3)], NOON + MS_PER_DAY)
+    assert log.erase(_session(1), NOON) == 3
+    log.append([_line(4)], NOON + MS_PER_DAY)
+    log.close()
+    text = b"".join(file.read_bytes() for file in log_files(tmp_path))
+    assert text == _line(2) + _line(3) + _line(4)
+
+
+def test_erasing_leaves_files_alone_that_are_older_than_the_session(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    assert log.erase(_session(1), NOON + MS_PER_DAY) == 0
+    (file,) = log_files(tmp_path)
+    assert file.read_bytes() == _line(1)
+
+
+def test_a_rewriting_that_was_killed_leaves_no_copy(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    log.close()
+    beside = log_files(tmp_path)[0].with_suffix(".rewriting")
+    beside.write_bytes(_line(2))
+    _log(tmp_path).recover()
+    assert not beside.exists()

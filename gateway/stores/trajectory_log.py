@@ -1,0 +1,223 @@
+"""Trajectories as JSON lines: `<directory>/YYYY-MM-DD/NNNN.jsonl`, rotated by size, age and day.
+
+One writer. A batch of lines is on disk when `append` returns, or the file is cut back and it
+raises, so a batch may be tried again. A file that was closed never changes, except by `erase`.
+Everything here blocks: call it from a worker thread.
+"""
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from acp_spec.model.times import MS_PER_DAY, rfc3339
+
+FOLDER = "trajectories"
+"""Name of the folder of trajectories inside a data directory."""
+
+BATCH_LINES_MAX = 256
+"""Lines of one `append` at most; so many last lines may be in doubt after a crash."""
+
+_DAY_CHARACTERS = len("YYYY-MM-DD")
+_FILE_NUMBER = 4
+_BESIDE = ".rewriting"
+
+
+class Line(NamedTuple):
+    """What a line is: one session as it stood at one sequence."""
+
+    session_id: str
+    sequence: int
+
+
+class _Head(msgspec.Struct):
+    session_id: str
+    sequence: int = 0
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def head_of(line: bytes) -> Line | None:
+    """Which session and sequence a line is about; None when the line is no trajectory."""
+    try:
+        head = _head.decode(line)
+    except msgspec.DecodeError:
+        return None
+    return Line(head.session_id, head.sequence)
+
+
+def line_of(text: bytes) -> bytes:
+    """JSON text as one line: a line feed outside strings is white space, inside it is escaped."""
+    return text.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
+
+
+def log_files(directory: Path) -> list[Path]:
+    """The plain files of a log in the order in which they were written."""
+    return sorted(
+        directory.glob("*/*.jsonl"), key=lambda path: (path.parent.name, len(path.name), path.name)
+    )
+
+
+class TrajectoryLog:
+    """The writer. Begins a new file at every start, every day, and when a file is big or old."""
+
+    def __init__(self, directory: Path, *, rotate_bytes: int, rotate_ms: int) -> None:
+        self._directory = directory
+        self._rotate_bytes = rotate_bytes
+        self._rotate_ms = rotate_ms
+        self._file: BinaryIO | None = None
+        self._path: Path | None = None
+        self._size = 0
+        self._opened_ms = 0
+        self._to_cut: tuple[Path, int] | None = None
+
+    def recover(self) -> frozenset[Line]:
+        """Cut a torn last line; tell which lines stand last, as they may be asked for again."""
+        files = log_files(self._directory) if self._directory.is_dir() else []
+        if not files:
+            return frozenset()
+        for half_done in self._directory.glob(f"*/*{_BESIDE}"):
+            half_done.unlink()
+        newest = files[-1]
+        _cut(newest, _size_of_whole_lines(newest))
+        tail: deque[bytes] = deque(_lines(newest), maxlen=BATCH_LINES_MAX)
+        return frozenset(line for line in map(head_of, tail) if line is not None)
+
+    def append(self, lines: Sequence[bytes], now_ms: int) -> None:
+        """Put whole lines on disk, all of them. Raises OSError; then none of them is there."""
+        assert len(lines) <= BATCH_LINES_MAX, "recovery looks at no more last lines than that"
+        self._finish_cut()
+        file = self._current(now_ms)
+        try:
+            for line in lines:
+                file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            # After a failed fsync the kernel may call lost pages clean: this file is done.
+            self._to_cut = self._abandon()
+            self._finish_cut()
+            raise
+        self._size += sum(map(len, lines))
+
+    def erase(self, session_id: str, since_ms: int = 0) -> int:
+        """Rewrite the files of `since_ms` and later without this session's lines; how many went."""
+        self.close()
+        needle = session_id.encode()
+        first_day = _day(since_ms)
+        gone = 0
+        for path in log_files(self._directory):
+            if path.parent.name >= first_day and _contains(path, needle):
+                gone += _rewrite_without(path, session_id)
+        return gone
+
+    def close(self) -> None:
+        """Close the current file; the next append begins another."""
+        file, self._file, self._path = self._file, None, None
+        if file is not None:
+            file.close()
+
+    def _current(self, now_ms: int) -> BinaryIO:
+        if self._file is not None and self._is_full(now_ms):
+            self.close()
+        if self._file is None:
+            self._path = _next_path(self._directory, now_ms)
+            self._file = self._path.open("xb")
+            self._size, self._opened_ms = 0, now_ms
+            try:
+                _sync_directory(self._path.parent)
+            except OSError:
+                self.close()
+                raise
+        return self._file
+
+    def _is_full(self, now_ms: int) -> bool:
+        return (
+            self._size >= self._rotate_bytes
+            or now_ms - self._opened_ms >= self._rotate_ms
+            or now_ms // MS_PER_DAY != self._opened_ms // MS_PER_DAY
+        )
+
+    def _abandon(self) -> tuple[Path, int]:
+        assert self._file is not None
+        assert self._path is not None
+        file, path, size = self._file, self._path, self._size
+        self._file = self._path = None
+        with contextlib.suppress(OSError):  # what was buffered is cut off anyway
+            file.close()
+        return path, size
+
+    def _finish_cut(self) -> None:
+        """Lines that were not acknowledged must not be found later: first that, then new ones."""
+        if self._to_cut is not None:
+            _cut(*self._to_cut)
+            self._to_cut = None
+
+
+def _day(time_ms: int) -> str:
+    return rfc3339(time_ms)[:_DAY_CHARACTERS]
+
+
+def _next_path(directory: Path, now_ms: int) -> Path:
+    folder = directory / _day(now_ms)
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        _sync_directory(directory)
+    numbers = [int(path.stem) for path in folder.glob("*.jsonl*") if path.stem.isdigit()]
+    return folder / f"{max(numbers, default=0) + 1:0{_FILE_NUMBER}}.jsonl"
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
+
+
+def _size_of_whole_lines(path: Path) -> int:
+    """Bytes up to the end of the last line that is a trajectory, looking back from the end only."""
+    size = good = 0
+    for line in _lines(path):
+        size += len(line)
+        if line.endswith(b"\n") and head_of(line) is not None:
+            good = size
+    return good
+
+
+def _cut(path: Path, size: int) -> None:
+    with path.open("r+b") as file:
+        file.truncate(size)
+        os.fsync(file.fileno())
+
+
+def _contains(path: Path, needle: bytes) -> bool:
+    return any(needle in line for line in _lines(path))
+
+
+def _rewrite_without(path: Path, session_id: str) -> int:
+    """Through a file beside it, so that a reader and a crash see the old or the new one."""
+    beside = path.with_suffix(_BESIDE)
+    gone = 0
+    with beside.open("wb") as kept:
+        for line in _lines(path):
+            head = head_of(line)
+            if head is not None and head.session_id == session_id:
+                gone += 1
+            else:
+                kept.write(line)
+        kept.flush()
+        os.fsync(kept.fileno())
+    beside.replace(path)
+    _sync_directory(path.parent)
+    return gone
+
+
+def _sync_directory(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
