@@ -55,6 +55,7 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     pins: dict[str, str] = {}
     policies: dict[str, str] = {}
     retry_budget: int = 8
+    cancel_grace_ms: int = 2_000
     traceparent: str = ""
     tracestate: str = ""
     baggage: str = ""

@@ -10,7 +10,6 @@ from acp_spec.model.errors import Reason
 from gateway.engine.commands import Advance, Call, CancelCall, Command, Decide, Poll, StartTimer
 from gateway.engine.events import AttemptEnded, Timer
 from gateway.engine.states import CallState, Phase, SessionState
-from gateway.engine.step import CANCEL_GRACE_MS
 
 
 def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
@@ -43,7 +42,7 @@ def pending(state: SessionState, at_ms: int) -> list[Command]:
     for call in state.open_calls():
         commands.extend(_of_call(call, at_ms))
     if state.ending is not None:
-        commands.append(StartTimer(Timer.GRACE, at_ms + CANCEL_GRACE_MS))
+        commands.append(StartTimer(Timer.GRACE, at_ms + state.opened.cancel_grace_ms))
     if state.opened.mode is Mode.AUTOMATIC or state.ending is not None:
         commands.append(Advance())
     return commands

@@ -47,9 +47,6 @@ from gateway.engine.states import (
 
 PLAN, EXECUTION, FEEDBACK = 0, 1, 2
 
-CANCEL_GRACE_MS = 2_000
-"""How long a cancelled call may still answer before it is reset (SPEC 9.4)."""
-
 Handler = Callable[[SessionState, AnyEvent], list[Command]]
 
 
@@ -130,7 +127,7 @@ def _end_early(state: SessionState, ending: Ending) -> list[Command]:
         else:
             call_steps.settle_cancelled(state, call)
     if commands:
-        commands.append(StartTimer(Timer.GRACE, state.now_ms + CANCEL_GRACE_MS))
+        commands.append(StartTimer(Timer.GRACE, state.now_ms + state.opened.cancel_grace_ms))
     return [*commands, Advance()]
 
 

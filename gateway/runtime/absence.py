@@ -1,0 +1,124 @@
+"""When the component that a call is pinned to is not there: wait, deviate, or refuse (SPEC 9.6).
+
+A pinned version without an instance is waited for `pin_grace_ms`, after a start of the gateway for
+the attach grace. Then the active version serves with a deviation, unless the workflow is strict.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import ROLE_OF_STEP, Boundary, StepRole
+from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.session import Deviation
+from gateway.engine.definition import PinMode
+from gateway.engine.states import CallState, SessionState
+from gateway.runtime.clock import Clock
+from gateway.runtime.queueing import Waiting
+from gateway.runtime.targets import Target, Targets
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Where the attempt goes, and whether that is not what was meant."""
+
+    target: Target
+    deviation: Deviation | None = None
+
+
+class Absence:
+    """Finds targets and keeps those who wait for one. `wake` is given a waiting attempt again."""
+
+    def __init__(
+        self, targets: Targets, clock: Clock, *, pin_grace_ms: int, attach_grace_ms: int
+    ) -> None:
+        self._targets = targets
+        self._clock = clock
+        self._pin_grace_ms = pin_grace_ms
+        self._attach_until_ms = clock.now_ms() + attach_grace_ms
+        self._since: dict[tuple[str, str, int], int] = {}
+        self._waiting: dict[tuple[str, str, int], Waiting] = {}
+        self.wake: Callable[[Waiting], None] = lambda waiting: None
+        targets.on_change(self._changed)
+
+    def target(
+        self, state: SessionState, call: CallState, waiting: Waiting
+    ) -> Found | AcpError | None:
+        """The target; an error when nobody will serve; None while it is worth waiting."""
+        key = (waiting.session_id, waiting.call_id, waiting.attempt)
+        found = self._now(state, call)
+        if isinstance(found, Found):
+            self._forget(key)
+            return found
+        now_ms = self._clock.now_ms()
+        since_ms = self._since.setdefault(key, now_ms)
+        until_ms = max(since_ms + self._pin_grace_ms, self._attach_until_ms)
+        if now_ms < until_ms:
+            self._wait(key, waiting, until_ms - now_ms)
+            return None
+        self._forget(key)
+        return self._deviating(state, call) or found
+
+    def _now(self, state: SessionState, call: CallState) -> Found | AcpError:
+        created = call.created
+        if created.component and created.version:
+            pin = f"{created.component}@{created.version}"
+            target = self._targets.pick(pin, state.session_id)
+            return Found(target) if target else _nobody(pin)
+        name = created.component or self._any_name(created.role)
+        target = self._active(name, state.session_id) if name else None
+        wanted = created.component or created.action or created.role.value
+        return Found(target) if target else _nobody(wanted)
+
+    def _any_name(self, role: StepRole) -> str:
+        if role is StepRole.EXECUTE:
+            return ""
+        names = self._targets.catalog().names_with_role(ROLE_OF_STEP[role])
+        return names[0] if names else ""
+
+    def _active(self, name: str, session_id: str) -> Target | None:
+        offer = self._targets.catalog().version(name)
+        return self._targets.pick(offer.pin, session_id) if offer else None
+
+    def _deviating(self, state: SessionState, call: CallState) -> Found | None:
+        created = call.created
+        workflow = state.workflow
+        step = workflow.step(created.step) if workflow else None
+        if workflow and step and workflow.pin_of(step) is PinMode.STRICT:
+            return None
+        target = self._active(created.component, state.session_id) if created.component else None
+        if target is None or (created.action and target.card.action(created.action) is None):
+            return None
+        deviation = Deviation(
+            step=created.step,
+            role=created.role.value,
+            intended=f"{created.component}@{created.version}",
+            served=f"{target.card.name}@{target.card.version}",
+            reason="no instance of the pinned version within its grace",
+        )
+        return Found(target, deviation)
+
+    def _wait(self, key: tuple[str, str, int], waiting: Waiting, for_ms: int) -> None:
+        if key not in self._waiting:
+            loop = asyncio.get_running_loop()
+            loop.call_later(for_ms / 1000 + 0.001, self._again, key)
+        self._waiting[key] = waiting
+
+    def _again(self, key: tuple[str, str, int]) -> None:
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            self.wake(waiting)
+
+    def _changed(self) -> None:
+        for key in list(self._waiting):
+            self._again(key)
+
+    def _forget(self, key: tuple[str, str, int]) -> None:
+        self._since.pop(key, None)
+        self._waiting.pop(key, None)
+
+
+def _nobody(wanted: str) -> AcpError:
+    message = f"no instance of {wanted} is registered and reachable"
+    return error(Reason.NO_COMPONENT, message, boundary=Boundary.GATEWAY)

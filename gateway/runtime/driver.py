@@ -1,0 +1,237 @@
+"""The embedded driver: feed events to the engine, append what came of it, then act (idea 2).
+
+`feed` runs the pure engine until it waits for the outside, appends everything as one record, and
+hands the commands to the executors once the record is written. It decides nothing itself. It is
+called on the event loop only and never from within itself: what a command causes comes later.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from acp_spec.model.enums import SessionStatus
+from gateway.engine import recovery
+from gateway.engine.advance import advance
+from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
+from gateway.engine.definition import Workflow
+from gateway.engine.events import AnyEvent, Decided, Event, Opened, TimerFired
+from gateway.engine.policies import policy_for
+from gateway.engine.shards import changed
+from gateway.engine.states import Phase, SessionState
+from gateway.engine.step import begin, step
+from gateway.engine.world import World
+from gateway.governance.backoff import Backoff
+from gateway.runtime.clock import Clock
+from gateway.runtime.committer import Committer
+from gateway.runtime.live import Live, LiveSessions
+from gateway.runtime.targets import Targets
+from gateway.runtime.timers import Timers
+from gateway.stores.ports import Table
+from gateway.stores.tables import listed_row, shard_row
+
+
+class Observer(Protocol):
+    """Sees every event with the state it led to: metrics, spans, logs."""
+
+    def seen(self, state: SessionState, event: AnyEvent) -> None: ...
+
+
+class Executor(Protocol):
+    """Does what the engine's commands say (`executors.Executors`)."""
+
+    def admit(self, live: Live, call_id: str, *, is_head: bool = False) -> AnyEvent | None:
+        """Start, defer or refuse the next attempt, as an event; None while it must wait."""
+
+    def act(self, live: Live, command: Command) -> None:
+        """Reach the outside. The event behind this is written; WRITEs wait for the sync."""
+
+
+RecordTrajectory = Callable[[str, int], None]
+"""`record(session_id, sequence)`: the outbox takes the trajectory, in the batch of the event."""
+
+
+class Defaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a card, a workflow or a caller names nothing."""
+
+    timeout_ms: int
+    backoff: Backoff
+
+
+class Driver:
+    """Sessions of one gateway over one store. `executor` is set once, before the first feed."""
+
+    executor: Executor
+
+    def __init__(
+        self,
+        committer: Committer,
+        sessions: LiveSessions,
+        targets: Targets,
+        *,
+        clock: Clock,
+        observer: Observer,
+        record: RecordTrajectory,
+        defaults: Defaults,
+    ) -> None:
+        self.committer = committer
+        self.sessions = sessions
+        self.clock = clock
+        self._targets = targets
+        self._observer = observer
+        self._record = record
+        self._defaults = defaults
+        self.timers = Timers(clock, self._fire)
+        self.open_sessions = 0
+
+    # ---- events in -----------------------------------------------------------------------------
+
+    def open(self, workflow: Workflow | None, opened: Opened) -> Live:
+        """Begin a session; its opening is durable once the committer's next sync is."""
+        state, commands = begin(workflow, opened)
+        live = self.sessions.add(state)
+        self.open_sessions += 1
+        self._observer.seen(state, opened)
+        self._run(live, None, [opened], deque(commands))
+        return live
+
+    def feed(self, live: Live, *events: AnyEvent) -> None:
+        """Apply events from outside, and everything that follows purely from them."""
+        self._run(live, live.state, [], deque(events))
+
+    def resume(self, live: Live, commands: Sequence[Command], events: Sequence[AnyEvent]) -> None:
+        """Bring a recovered session back to work."""
+        self._run(live, live.state, [], deque([*events, *commands]))
+
+    def now_ms(self, live: Live) -> int:
+        """The time an event of this session carries: never before its last one."""
+        return max(self.clock.now_ms(), live.state.now_ms)
+
+    def world(self, live: Live) -> World:
+        """What the pure engine may know now."""
+        return World(
+            at_ms=self.now_ms(live),
+            catalog=self._targets.catalog(),
+            default_timeout_ms=self._defaults.timeout_ms,
+        )
+
+    # ---- the walk ------------------------------------------------------------------------------
+
+    def _run(
+        self,
+        live: Live,
+        before: SessionState | None,
+        record: list[AnyEvent],
+        todo: "deque[AnyEvent | Command]",
+    ) -> None:
+        acts: list[Command] = []
+        wants_advance = False
+        while todo or wants_advance:
+            if not todo:
+                wants_advance = False
+                todo.extend(advance(live.state, self.world(live)))
+                continue
+            item = todo.popleft()
+            match item:
+                case Advance():
+                    wants_advance = True
+                case Call() | Decide():
+                    event = self._ask(live, item)
+                    if event is not None:
+                        todo.append(event)
+                case Event():
+                    live.state, commands = step(live.state, item)
+                    record.append(item)
+                    self._observer.seen(live.state, item)
+                    todo.extend(commands)
+                case _:
+                    acts.append(item)
+        self._commit(live, before, record, acts)
+
+    def _ask(self, live: Live, command: Call | Decide) -> AnyEvent | None:
+        """Governance and policy: run once, their result is an event."""
+        call = live.state.calls[command.call_id]
+        if isinstance(command, Call):
+            if call.phase is not Phase.READY or command.call_id in live.waiting:
+                return None
+            return self.executor.admit(live, command.call_id)
+        if call.phase is not Phase.DECIDING:
+            return None
+        workflow = live.state.workflow
+        policy = policy_for(workflow, call.created.step, self._defaults.backoff)
+        at_ms = self.now_ms(live)
+        decision = recovery.decide(live.state, call, policy, command.trigger, at_ms)
+        return Decided(at_ms=at_ms, call_id=command.call_id, decision=decision)
+
+    # ---- append, then act ----------------------------------------------------------------------
+
+    def _commit(
+        self,
+        live: Live,
+        before: SessionState | None,
+        record: list[AnyEvent],
+        acts: list[Command],
+    ) -> None:
+        if record:
+            self._append(live, before, record)
+        if any(isinstance(command, Record) for command in acts):
+            self._record(live.state.session_id, live.state.sequence)
+        if not record and not acts:
+            return
+        live.unwritten += 1
+        self.committer.after_write(lambda: self._act(live, acts))
+        if live.on_change:
+            self.committer.after_sync(lambda: _notify(live))
+
+    def _append(self, live: Live, before: SessionState | None, record: list[AnyEvent]) -> None:
+        state, put = live.state, self.committer.put
+        session_id = state.session_id
+        first = before.sequence + 1 if before else 1
+        self.committer.append(session_id, first, record)
+        for row in changed(before, state):
+            put(Table.SHARD, shard_row(session_id, row.shard.value, row.key.encode()), row.data)
+        if before is None or before.status is not state.status:
+            self._list(before, state)
+
+    def _list(self, before: SessionState | None, state: SessionState) -> None:
+        """Move the session in the list index to where its status says."""
+        opened, session_id = state.opened, state.session_id
+
+        def row(status: SessionStatus) -> bytes:
+            return listed_row(opened.tenant, status.value, opened.workflow, session_id)
+
+        if before is not None:
+            self.committer.delete(Table.INDEX, row(before.status))
+        self.committer.put(Table.INDEX, row(state.status), b"")
+
+    def _act(self, live: Live, acts: list[Command]) -> None:
+        live.unwritten -= 1
+        for command in acts:
+            match command:
+                case StartTimer():
+                    self.timers.start(live.state.session_id, command)
+                case End():
+                    self.timers.drop(live.state.session_id)
+                    self.open_sessions -= 1
+                    self.committer.after_sync(lambda: _notify(live))
+                case Record():
+                    pass  # its row was in the batch
+                case _:
+                    self.executor.act(live, command)
+
+    def _fire(self, session_id: str, command: StartTimer) -> None:
+        live = self.sessions.find(session_id)
+        if live is not None and not live.state.terminal:
+            fired = TimerFired(
+                at_ms=self.now_ms(live),
+                timer=command.timer,
+                call_id=command.call_id,
+                attempt=command.attempt,
+            )
+            self.feed(live, fired)
+
+
+def _notify(live: Live) -> None:
+    for callback in tuple(live.on_change):
+        callback()

@@ -1,0 +1,90 @@
+"""Deleting a session: its payloads are gone from every place, its tombstone stays (SPEC section 6).
+
+The journal is sealed with the session's key; destroying that one key destroys the payloads. Sealed
+records stay as unreadable bytes. Trajectories already delivered are taken out of their files.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from acp_spec.model.session import SessionView
+from gateway.engine.events import SessionErased
+from gateway.engine.shards import Shard
+from gateway.engine.views import session_view
+from gateway.runtime.driver import Driver
+from gateway.runtime.live import Live
+from gateway.runtime.principal import Principal
+from gateway.stores.event_codec import Sealer
+from gateway.stores.ports import Store, Table
+from gateway.stores.tables import erasing_row, session_row, shard_row
+
+Forget = Callable[[str], Awaitable[None]]
+"""Take a session out of a place that keeps copies (the delivered trajectories)."""
+
+
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """What stays of a deleted session."""
+
+    tenant: str
+    erased_at_ms: int
+    erased_by: str
+    view: SessionView
+
+
+class Erasing:
+    """Deletes sessions that have ended."""
+
+    def __init__(self, driver: Driver, store: Store, sealer: Sealer, forget: Forget) -> None:
+        self._driver = driver
+        self._store = store
+        self._sealer = sealer
+        self._forget = forget
+
+    async def erase(self, live: Live, principal: Principal) -> None:
+        """Destroy the key. A crash in between is finished by `finish` at the next start."""
+        state = live.state
+        session_id = state.session_id
+        at_ms = self._driver.now_ms(live)
+        view = msgspec.structs.replace(session_view(state), output=msgspec.Raw(b""), error=None)
+        tombstone = Tombstone(
+            tenant=state.opened.tenant,
+            erased_at_ms=at_ms,
+            erased_by=principal.subject,
+            view=msgspec.structs.replace(view, labels={}),
+        )
+        committer = self._driver.committer
+        self._driver.feed(live, SessionErased(at_ms=at_ms, by=principal.subject))
+        committer.put(Table.META, erasing_row(session_id), b"")
+        committer.put(Table.SESSION, session_row(session_id), msgspec.json.encode(tombstone))
+        plan_row = shard_row(session_id, Shard.PLAN.value)
+        committer.put(Table.SHARD, plan_row, msgspec.json.encode(tombstone.view))
+        await committer.synced()
+        await self._destroy(session_id)
+
+    async def finish(self) -> int:
+        """Finish what a crash interrupted; the number of sessions."""
+        rows = list(self._store.scan(Table.META, erasing_row()))
+        for key, _ in rows:
+            await self._destroy(key[len(erasing_row()) :].decode())
+        return len(rows)
+
+    async def _destroy(self, session_id: str) -> None:
+        committer = self._driver.committer
+        for shard in (Shard.EXECUTION, Shard.FEEDBACK):
+            for key, _ in list(self._store.scan(Table.SHARD, shard_row(session_id, shard.value))):
+                committer.delete(Table.SHARD, key)
+        await self._forget(session_id)
+        await committer.erase(Table.KEY, session_row(session_id))
+        self._sealer.forget(session_id)
+        self._driver.sessions.drop(session_id)
+        committer.delete(Table.META, erasing_row(session_id))
+        await committer.synced()
+
+    def tombstone(self, session_id: str, principal: Principal) -> SessionView | None:
+        """What is left to show of a deleted session, to its own tenant."""
+        row = self._store.get(Table.SESSION, session_row(session_id))
+        if row is None:
+            return None
+        found = msgspec.json.decode(row, type=Tombstone)
+        return found.view if found.tenant == principal.tenant else None

@@ -1,0 +1,397 @@
+"""Doing what the engine's commands say: starting, sending, cancelling and polling calls.
+
+Admission stands before the journal (`admit` makes the event), sending stands behind it: a READ
+leaves once its record is written, anything that may do something twice once it is synced. Every
+answer becomes exactly one event; a permit is closed exactly once, with the attempt's end.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.calls import OperationState
+from acp_spec.model.enums import (
+    Boundary,
+    CancelState,
+    Idempotency,
+    OperationStatus,
+    SideEffect,
+)
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.payload import ABSENT
+from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
+from gateway.engine.events import (
+    AnyEvent,
+    AttemptEnded,
+    AttemptStarted,
+    Deferred,
+    Late,
+    OperationEnded,
+    Refused,
+    Timer,
+)
+from gateway.engine.states import CallState, Phase
+from gateway.governance import budget, deadline
+from gateway.governance.governor import Wish
+from gateway.governance.verdicts import Admit, Defer
+from gateway.runtime.absence import Absence, Found
+from gateway.runtime.connection import Answer, Outgoing
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Driver
+from gateway.runtime.live import Live
+from gateway.runtime.operations import ended_from_state
+from gateway.runtime.queueing import Admission, Waiting
+from gateway.runtime.targets import Target, Targets
+
+CONTROL_TIMEOUT_MS = 2_000
+"""Cancel and poll are small questions; whoever does not answer by then is asked again or reset."""
+
+NO_TIME_LEFT = "no time was left when the attempt was to be written"
+
+
+class Executors:
+    """The driver's hands. `admission` and `absence` hold those who wait."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        targets: Targets,
+        admission: Admission,
+        absence: Absence,
+        contexts: ContextMaker,
+    ) -> None:
+        self._driver = driver
+        self._targets = targets
+        self._admission = admission
+        self._absence = absence
+        self._contexts = contexts
+        self._permits: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.inflight = 0
+
+    # ---- before the journal: admission ----------------------------------------------------------
+
+    def admit(self, live: Live, call_id: str, *, is_head: bool = False) -> AnyEvent | None:
+        """The event that starts, defers or refuses the call's next attempt; None: it waits."""
+        call = live.state.calls[call_id]
+        waiting = self._name(live, call)
+        found = self._absence.target(live.state, call, waiting)
+        if found is None:
+            live.waiting.add(call_id)
+            return None
+        if isinstance(found, AcpError):
+            return self._refused(live, call, found, "target")
+        return self._ask(live, call, found, is_head=is_head)
+
+    def _ask(self, live: Live, call: CallState, found: Found, *, is_head: bool) -> AnyEvent | None:
+        now_ms = self._driver.now_ms(live)
+        left_ms = deadline.timeout_ms(call.created.timeout_ms, live.state.deadline_at_ms, now_ms)
+        step_type = call.created.step_type.value
+        keys = (f"queue:{step_type}", f"instance:{found.target.component_id}")
+        wish = Wish(keys=keys, left_ms=left_ms, is_head=is_head)
+        verdict = self._admission.ask(wish, self._name(live, call))
+        if isinstance(verdict, Admit):
+            self._permits[call.created.call_id, call.number] = keys
+            return self._started(live, call, found, left_ms)
+        if isinstance(verdict, Defer):
+            live.waiting.add(call.created.call_id)
+            return None if is_head else self._deferred(live, call, verdict)
+        return self._refused(live, call, verdict.error, verdict.policy)
+
+    def _name(self, live: Live, call: CallState) -> Waiting:
+        return Waiting(
+            session_id=live.state.session_id,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            tenant=live.state.opened.tenant,
+        )
+
+    def _started(self, live: Live, call: CallState, found: Found, left_ms: int) -> AttemptStarted:
+        target, now_ms = found.target, self._driver.now_ms(live)
+        return AttemptStarted(
+            at_ms=now_ms,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            component=target.card.name,
+            version=target.card.version,
+            instance=target.component_id,
+            timeout_ms=left_ms,
+            lease=budget.lease(live.state.budget_left, call.retries_left),
+            wait_ms=max(0, now_ms - call.queued_at_ms),
+            queued_at_ms=call.queued_at_ms,
+            signals=(target.signals,) if target.signals is not None else (),
+            deviation=found.deviation,
+        )
+
+    def _deferred(self, live: Live, call: CallState, verdict: Defer) -> Deferred:
+        return Deferred(
+            at_ms=self._driver.now_ms(live),
+            call_id=call.created.call_id,
+            attempt=call.number,
+            policy=verdict.policy,
+            until_ms=verdict.until_ms,
+        )
+
+    def _refused(self, live: Live, call: CallState, failure: AcpError, policy: str) -> Refused:
+        return Refused(
+            at_ms=self._driver.now_ms(live),
+            call_id=call.created.call_id,
+            attempt=call.number,
+            error=failure,
+            policy=policy,
+        )
+
+    def wake(self, waiting: Waiting) -> None:
+        """Ask a waiting attempt again; on a fresh stack, because a feed may be running now."""
+        asyncio.get_running_loop().call_soon(self._ask_again, waiting)
+
+    def _ask_again(self, waiting: Waiting) -> None:
+        live = self._driver.sessions.find(waiting.session_id)
+        if live is None:
+            return
+        live.waiting.discard(waiting.call_id)
+        call = live.state.calls.get(waiting.call_id)
+        if call is None or call.phase is not Phase.READY or call.number != waiting.attempt:
+            return
+        event = self.admit(live, waiting.call_id, is_head=True)
+        if event is not None:
+            self._driver.feed(live, event)
+
+    # ---- behind the journal: reaching out -------------------------------------------------------
+
+    def act(self, live: Live, command: Command) -> None:
+        match command:
+            case Send():
+                self._send_when_safe(live, command)
+            case CancelCall():
+                self._start(self._cancel(live, command))
+            case Reset():
+                self._reset(live, command)
+            case Poll():
+                self._start(self._poll(live, command))
+            case _:
+                raise AssertionError(f"nobody acts on {command}")
+
+    def _send_when_safe(self, live: Live, command: Send) -> None:
+        call = live.state.calls[command.call_id]
+        if call.created.idempotency is Idempotency.NATURAL:
+            self._send(live, command)
+        else:
+            live.unwritten += 1
+            self._driver.committer.after_sync(lambda: self._send_synced(live, command))
+
+    def _send_synced(self, live: Live, command: Send) -> None:
+        live.unwritten -= 1
+        self._send(live, command)
+
+    def _send(self, live: Live, command: Send) -> None:
+        state = live.state
+        call = state.calls[command.call_id]
+        attempt = call.attempts[-1]
+        started = attempt.started
+        if call.phase is not Phase.SENT or attempt.number != command.attempt or started is None:
+            return
+        now_ms = self._driver.now_ms(live)
+        left_ms = deadline.timeout_ms(call.created.timeout_ms, state.deadline_at_ms, now_ms)
+        target = self._targets.instance(started.instance)
+        self.inflight += 1
+        if target is None or left_ms <= 0:
+            self._not_sent(live, command, gone=target is None)
+            return
+        outgoing = Outgoing(
+            context=self._contexts.make(state, call, started, left_ms),
+            role=call.created.role,
+            effect=call.created.effect,
+            body=call.created.body,
+            fresh_connection=call.created.idempotency is Idempotency.NONE,
+            late_grace_ms=state.opened.cancel_grace_ms,
+        )
+        session_id = state.session_id
+
+        def sink(answer: Answer, late: bool) -> None:
+            self._answered(session_id, command, answer, late=late)
+
+        target.connection.send(outgoing, sink)
+
+    def _not_sent(self, live: Live, command: Send, *, gone: bool) -> None:
+        if gone:
+            failure = error(Reason.NO_COMPONENT, "the instance left before it could be called")
+        else:
+            failure = error(Reason.TIMEOUT, NO_TIME_LEFT, boundary=Boundary.GATEWAY)
+        failure = msgspec.structs.replace(failure, side_effect=SideEffect.NONE)
+        answer = Answer(error=failure, side_effect=SideEffect.NONE, answered=False, not_sent=True)
+        loop = asyncio.get_running_loop()
+        session_id = live.state.session_id
+        loop.call_soon(lambda: self._answered(session_id, command, answer, late=False))
+
+    def _answered(self, session_id: str, command: Send, answer: Answer, *, late: bool) -> None:
+        if not late:
+            self.inflight -= 1
+            keys = self._permits.pop((command.call_id, command.attempt), None)
+            if keys is not None:
+                self._admission.close(keys)
+        live = self._driver.sessions.find(session_id)
+        if live is None:
+            return
+        call = live.state.calls[command.call_id]
+        current = call.phase is Phase.SENT and call.number == command.attempt
+        if current and not late:
+            self._driver.feed(live, self._ended(live, command, answer))
+            self._cancel_overdue(live, command, answer)
+        elif call.phase is not Phase.OPERATION:
+            self._driver.feed(live, self._late(live, command, answer))
+
+    def _ended(self, live: Live, command: Send, answer: Answer) -> AttemptEnded:
+        return AttemptEnded(
+            at_ms=self._driver.now_ms(live),
+            call_id=command.call_id,
+            attempt=command.attempt,
+            response=answer.response,
+            error=answer.error,
+            side_effect=answer.side_effect,
+            answered=answer.answered,
+            not_sent=answer.not_sent,
+            retries_spent=answer.retries_spent,
+            usage=answer.usage,
+            llm_calls=answer.llm_calls,
+            served_version=answer.served_version,
+            operation_poll_after_ms=answer.operation_poll_after_ms,
+        )
+
+    def _late(self, live: Live, command: Send, answer: Answer) -> Late:
+        return Late(
+            at_ms=self._driver.now_ms(live),
+            call_id=command.call_id,
+            attempt=command.attempt,
+            response=answer.response,
+            error=answer.error,
+            side_effect=answer.side_effect,
+        )
+
+    def _cancel_overdue(self, live: Live, command: Send, answer: Answer) -> None:
+        """A peer that did not answer in time is told to stop (SPEC 9.4)."""
+        overdue = answer.error is not None and answer.error.reason == Reason.TIMEOUT.value
+        if overdue and not answer.answered and not answer.not_sent:
+            self._start(self._cancel(live, CancelCall(command.call_id, command.attempt)))
+
+    # ---- cancel, reset, operations ---------------------------------------------------------------
+
+    def _target_of(self, live: Live, call_id: str) -> Target | None:
+        call = live.state.calls[call_id]
+        started = call.attempts[-1].started if call.attempts else None
+        if started is None:
+            return None
+        pin = f"{started.component}@{started.version}"
+        found = self._targets.instance(started.instance)
+        return found or self._targets.pick(pin, live.state.session_id)
+
+    async def _cancel(self, live: Live, command: CancelCall) -> None:
+        target = self._target_of(live, command.call_id)
+        if target is None:
+            return
+        call = live.state.calls[command.call_id]
+        operation = call.phase is Phase.OPERATION
+        connection = target.connection
+        try:
+            if operation:
+                answer = await connection.cancel_operation(command.call_id, CONTROL_TIMEOUT_MS)
+            else:
+                answer = await connection.cancel(
+                    command.call_id, command.attempt, CONTROL_TIMEOUT_MS
+                )
+        except AcpFailure:
+            return  # the grace timer ends what nobody answers for
+        if operation and answer.state is CancelState.STOPPED:
+            failure = error(Reason.CANCELLED, "the operation was stopped on request")
+            effect = answer.side_effect or SideEffect.UNKNOWN
+            self._end_operation(live, command.call_id, failure=failure, side_effect=effect)
+
+    def _reset(self, live: Live, command: Reset) -> None:
+        call = live.state.calls[command.call_id]
+        started = call.attempts[-1].started
+        target = self._targets.instance(started.instance) if started else None
+        if target is not None and (command.call_id, command.attempt) in self._permits:
+            target.connection.reset(command.call_id, command.attempt)
+            return
+        failure = error(Reason.CANCELLED, "reset after the grace", side_effect=SideEffect.UNKNOWN)
+        answer = Answer(error=failure, answered=False)
+        send = Send(command.call_id, command.attempt)
+        session_id = live.state.session_id
+        self.inflight += 1
+        asyncio.get_running_loop().call_soon(
+            lambda: self._answered(session_id, send, answer, late=False)
+        )
+
+    async def _poll(self, live: Live, command: Poll) -> None:
+        target = self._target_of(live, command.call_id)
+        again_ms = CONTROL_TIMEOUT_MS
+        if target is not None:
+            try:
+                found = await target.connection.operation(command.call_id, CONTROL_TIMEOUT_MS)
+            except AcpFailure as failure:
+                if failure.error.reason == Reason.NOT_FOUND.value:
+                    lost = error(
+                        Reason.NOT_FOUND,
+                        "the component does not know the operation any more",
+                        side_effect=SideEffect.UNKNOWN,
+                        boundary=Boundary.COMPONENT,
+                    )
+                    self._end_operation(
+                        live, command.call_id, failure=lost, side_effect=SideEffect.UNKNOWN
+                    )
+                    return
+            else:
+                if found.status is not OperationStatus.RUNNING:
+                    self._operation_over(live, command.call_id, found)
+                    return
+                again_ms = max(1, found.poll_after_ms)
+        self._poll_again(live, command, again_ms)
+
+    def _poll_again(self, live: Live, command: Poll, after_ms: int) -> None:
+        at_ms = self._driver.clock.now_ms() + after_ms
+        timer = StartTimer(Timer.POLL, at_ms, command.call_id, command.attempt)
+        self._driver.timers.start(live.state.session_id, timer)
+
+    def _operation_over(self, live: Live, call_id: str, found: OperationState) -> None:
+        current = self._current_operation(live, call_id)
+        if current is not None:
+            fresh, call = current
+            at_ms = self._driver.now_ms(fresh)
+            self._driver.feed(fresh, ended_from_state(call, found, at_ms))
+
+    def _end_operation(
+        self, live: Live, call_id: str, *, failure: AcpError, side_effect: SideEffect
+    ) -> None:
+        current = self._current_operation(live, call_id)
+        if current is not None:
+            fresh, call = current
+            event = OperationEnded(
+                at_ms=self._driver.now_ms(fresh),
+                call_id=call_id,
+                attempt=call.number,
+                response=ABSENT,
+                error=failure,
+                side_effect=side_effect,
+            )
+            self._driver.feed(fresh, event)
+
+    def _current_operation(self, live: Live, call_id: str) -> tuple[Live, CallState] | None:
+        """The session as it is now: it may have been evicted while the peer was asked."""
+        fresh = self._driver.sessions.find(live.state.session_id)
+        call = fresh.state.calls.get(call_id) if fresh else None
+        if fresh is None or call is None or call.phase is not Phase.OPERATION:
+            return None
+        return fresh, call
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Stop asking peers; calls in flight stay as the journal says."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,122 @@
+"""Events as metrics and spans: one place maps the journal's vocabulary to telemetry's (R21, R23).
+
+Called for every event right after it is applied; it must be cheap and never raise. Ids are never
+labels: the lineage id rides as an exemplar and as a span attribute.
+"""
+
+from collections.abc import Callable
+
+from gateway.engine.events import (
+    AnyEvent,
+    AttemptEnded,
+    Decided,
+    Opened,
+    Refused,
+    SessionEnded,
+)
+from gateway.engine.states import SessionState
+from gateway.runtime.context import attempt_span
+from gateway.telemetry.metrics import AttemptMeasure, Metrics
+from gateway.telemetry.spans import SpanKind, SpanRecord, SpanSink, TraceParent, parse_traceparent
+
+NS_PER_MS = 1_000_000
+
+
+class Telemetry:
+    """The driver's observer."""
+
+    def __init__(self, metrics: Metrics, spans: SpanSink) -> None:
+        self._metrics = metrics
+        self._spans = spans
+        self._handlers: dict[type, Callable[..., None]] = {
+            Opened: self._opened,
+            AttemptEnded: self._attempt_ended,
+            Refused: self._refused,
+            Decided: self._decided,
+            SessionEnded: self._session_ended,
+        }
+
+    def seen(self, state: SessionState, event: AnyEvent) -> None:
+        handler = self._handlers.get(type(event))
+        if handler is not None:
+            handler(state, event)
+
+    def _opened(self, state: SessionState, event: Opened) -> None:
+        self._metrics.session_opened(event.workflow)
+
+    def _refused(self, state: SessionState, event: Refused) -> None:
+        self._metrics.refused(event.error.reason)
+
+    def _decided(self, state: SessionState, event: Decided) -> None:
+        decision = event.decision
+        self._metrics.decided(decision.trigger.value, decision.chosen.value)
+
+    def _attempt_ended(self, state: SessionState, event: AttemptEnded) -> None:
+        call = state.calls[event.call_id]
+        started = next(
+            (a.started for a in reversed(call.attempts) if a.number == event.attempt), None
+        )
+        if started is None:
+            return
+        outcome = event.error.reason if event.error else "OK"
+        self._metrics.attempt_ended(
+            AttemptMeasure(
+                component=started.component,
+                outcome=outcome,
+                wait_ms=started.wait_ms,
+                service_ms=event.at_ms - started.at_ms,
+                lineage_id=state.opened.lineage_id,
+            )
+        )
+        session = parse_traceparent(state.opened.traceparent)
+        if session is None or not session.sampled:
+            return
+        self._spans.offer(
+            SpanRecord(
+                name=f"{call.created.role.value.lower()} {call.created.action or started.component}",
+                at=attempt_span(state.opened.traceparent, event.call_id, event.attempt),
+                parent_span_id=session.span_id,
+                kind=SpanKind.CLIENT,
+                start_ns=started.at_ms * NS_PER_MS,
+                end_ns=event.at_ms * NS_PER_MS,
+                attributes=(
+                    ("acp.session_id", state.session_id),
+                    ("acp.lineage_id", state.opened.lineage_id),
+                    ("acp.call_id", event.call_id),
+                    ("acp.attempt", event.attempt),
+                    ("acp.step", call.created.step),
+                    ("acp.component", f"{started.component}@{started.version}"),
+                    ("acp.wait_ms", started.wait_ms),
+                ),
+                error=outcome if event.error else "",
+            )
+        )
+
+    def _session_ended(self, state: SessionState, event: SessionEnded) -> None:
+        opened = state.opened
+        open_ms = event.at_ms - opened.at_ms
+        self._metrics.session_ended(opened.workflow, event.status.value, open_ms=open_ms)
+        session = parse_traceparent(opened.traceparent)
+        if session is not None and session.sampled:
+            self._offer_session(state, event, session)
+
+    def _offer_session(
+        self, state: SessionState, event: SessionEnded, session: TraceParent
+    ) -> None:
+        opened = state.opened
+        self._spans.offer(
+            SpanRecord(
+                name=f"session {opened.workflow}",
+                at=session,
+                parent_span_id="",
+                kind=SpanKind.SERVER,
+                start_ns=opened.at_ms * NS_PER_MS,
+                end_ns=event.at_ms * NS_PER_MS,
+                attributes=(
+                    ("acp.session_id", opened.session_id),
+                    ("acp.lineage_id", opened.lineage_id),
+                    ("acp.status", event.status.value),
+                ),
+                error=event.error.reason if event.error else "",
+            )
+        )

@@ -1,0 +1,182 @@
+"""Opening sessions: the request becomes `Opened`, with its pins, lineage and key (SPEC section 6).
+
+`session_key` is unique per tenant: the same body again is the same session, another a conflict. A
+key is taken in the batch that opens its session, so a crash leaves both or neither.
+"""
+
+import hashlib
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.codec.json import encode
+from acp_spec.model.enums import Boundary, Mode
+from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.ids import lineage_id, session_id
+from acp_spec.model.session import OpenSession
+from gateway.engine.definition import Workflow
+from gateway.engine.events import Opened
+from gateway.engine.pins import pins
+from gateway.engine.policies import policy_for
+from gateway.governance.backoff import Backoff
+from gateway.runtime.clock import Chance
+from gateway.runtime.driver import Driver
+from gateway.runtime.principal import Principal, Trace
+from gateway.runtime.targets import Targets
+from gateway.runtime.workflows import Workflows
+from gateway.stores.ports import Store, Table
+from gateway.stores.tables import session_key_row
+from gateway.telemetry.spans import parse_traceparent, session_span
+
+
+class OpeningLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds and defaults of new sessions."""
+
+    max_open_sessions: int
+    session_deadline_ms: int
+    max_session_deadline_ms: int
+    retry_budget: int
+    cancel_grace_ms: int
+    backoff: Backoff
+    sample_ratio: float
+
+
+class _Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What a used session_key stands for."""
+
+    session_id: str
+    digest: str
+
+
+class Openings:
+    """Opens sessions of one gateway (`node`)."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        workflows: Workflows,
+        targets: Targets,
+        store: Store,
+        *,
+        chance: Chance,
+        node: int,
+        limits: OpeningLimits,
+    ) -> None:
+        self._driver = driver
+        self._workflows = workflows
+        self._targets = targets
+        self._store = store
+        self._chance = chance
+        self._node = node
+        self._limits = limits
+        self._unwritten_keys: dict[bytes, _Key] = {}
+
+    def open(self, request: OpenSession, principal: Principal, trace: Trace) -> tuple[str, bool]:
+        """The session's id, and whether it is new. It is durable after the committer's next sync."""
+        digest = hashlib.sha256(encode(request)).hexdigest()
+        known = self._known(request, principal, digest)
+        if known is not None:
+            return known, False
+        if self._driver.open_sessions >= self._limits.max_open_sessions:
+            message = f"{self._limits.max_open_sessions} sessions are open; try again later"
+            raise AcpFailure(
+                error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
+            )
+        workflow = self._workflow(request)
+        opened = self._opened(request, principal, trace, workflow, digest)
+        self._driver.open(workflow, opened)
+        if request.session_key:
+            self._take_key(request.session_key, opened)
+        return opened.session_id, True
+
+    def _workflow(self, request: OpenSession) -> Workflow | None:
+        if request.workflow:
+            return self._workflows.resolve(request.workflow)
+        if request.mode is Mode.MANUAL:
+            return None
+        message = "workflow: name the workflow to run (or open the session with mode MANUAL)"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+
+    def _known(self, request: OpenSession, principal: Principal, digest: str) -> str | None:
+        if not request.session_key:
+            return None
+        if "\0" in request.session_key:
+            message = "session_key: must not contain the character U+0000"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+        row = session_key_row(principal.tenant, request.session_key)
+        found = self._unwritten_keys.get(row)
+        if found is None:
+            stored = self._store.get(Table.INDEX, row)
+            found = msgspec.json.decode(stored, type=_Key) if stored is not None else None
+        if found is None:
+            return None
+        if found.digest != digest:
+            message = f"session_key {request.session_key!r} was used with another request"
+            raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
+        return found.session_id
+
+    def _take_key(self, session_key: str, opened: Opened) -> None:
+        row = session_key_row(opened.tenant, session_key)
+        key = _Key(session_id=opened.session_id, digest=opened.request_digest)
+        self._unwritten_keys[row] = key
+        committer = self._driver.committer
+        committer.put(Table.INDEX, row, msgspec.json.encode(key))
+
+        def written() -> None:
+            self._unwritten_keys.pop(row, None)
+
+        committer.after_write(written)
+
+    def _opened(
+        self,
+        request: OpenSession,
+        principal: Principal,
+        trace: Trace,
+        workflow: Workflow | None,
+        digest: str,
+    ) -> Opened:
+        limits = self._limits
+        now_ms = self._driver.clock.now_ms()
+        new_id = session_id(now_ms, self._node, self._chance.random_64())
+        intended = pins(workflow, self._targets.catalog(), request.labels)
+        policies = self._policies(workflow)
+        input_sha256 = hashlib.sha256(bytes(request.input)).hexdigest()
+        workflow_digest = workflow.source_digest if workflow else ""
+        basis = msgspec.json.encode([workflow_digest, intended, input_sha256, policies])
+        caller = parse_traceparent(trace.traceparent)
+        span = session_span(new_id, caller, ratio=limits.sample_ratio)
+        return Opened(
+            at_ms=now_ms,
+            session_id=new_id,
+            lineage_id=lineage_id(new_id, basis),
+            tenant=principal.tenant,
+            workflow=f"{workflow.name}@{workflow.version}" if workflow else "",
+            workflow_digest=workflow_digest,
+            mode=request.mode,
+            input=request.input,
+            input_sha256=input_sha256,
+            deadline_ms=self._deadline_ms(request, workflow),
+            priority=request.priority,
+            labels=request.labels,
+            session_key=request.session_key,
+            request_digest=digest,
+            pins=intended,
+            policies=policies,
+            retry_budget=limits.retry_budget,
+            cancel_grace_ms=limits.cancel_grace_ms,
+            traceparent=span.header(),
+            tracestate=trace.tracestate,
+            baggage=trace.baggage,
+        )
+
+    def _policies(self, workflow: Workflow | None) -> dict[str, str]:
+        ref = policy_for(workflow, "", self._limits.backoff).ref
+        return {"recovery": f"{ref.name}@{ref.version}#{ref.digest}"}
+
+    def _deadline_ms(self, request: OpenSession, workflow: Workflow | None) -> int:
+        limits = self._limits
+        wanted = request.deadline_ms or (workflow.limits.deadline_ms if workflow else 0)
+        if not wanted:
+            manual = request.mode is Mode.MANUAL
+            wanted = limits.max_session_deadline_ms if manual else limits.session_deadline_ms
+        return min(wanted, limits.max_session_deadline_ms)

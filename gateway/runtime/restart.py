@@ -1,0 +1,72 @@
+"""After a start: bring every session that had not ended back to work, a few at a time.
+
+The list index says which; their journals say what is pending. An attempt that was in flight is lost
+(its side effect UNKNOWN), and the recovery policy decides about it like about any failure. What is
+read back is paced, so that a gateway with many open sessions answers from the start.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+from acp_spec.model.enums import SessionStatus
+from acp_spec.model.errors import AcpFailure
+from gateway.engine.pending import lost_attempts, pending
+from gateway.runtime.driver import Driver
+from gateway.runtime.live import Erased
+from gateway.stores.ports import Store, Table
+from gateway.stores.tables import SESSION_BYTES, listed_prefix
+from gateway.telemetry.logs import get_log
+
+PACE = 8
+"""Sessions resumed before the loop serves others: some milliseconds of replay."""
+
+log = get_log(__name__)
+
+
+def open_sessions(store: Store) -> list[str]:
+    """Ids of every session that had not ended, of all tenants, oldest first."""
+    found = []
+    for tenant in _tenants(store):
+        for status in (SessionStatus.RUNNING, SessionStatus.WAITING):
+            prefix = listed_prefix(tenant, status.value)
+            found += [key[-SESSION_BYTES:].decode() for key, _ in store.scan(Table.INDEX, prefix)]
+    return sorted(found)
+
+
+def _tenants(store: Store) -> Iterator[str]:
+    """Every tenant in the list index, by one read each."""
+    start = listed_prefix("")[:1]
+    beyond = b""
+    while True:
+        row = next(iter(store.scan(Table.INDEX, start, after=beyond)), None)
+        if row is None:
+            return
+        tenant = row[0][len(start) :].partition(b"\0")[0].decode()
+        yield tenant
+        beyond = listed_prefix(tenant)[:-1] + b"\x01"
+
+
+async def resume_all(driver: Driver, session_ids: list[str]) -> int:
+    """Resume them; the number of those that could not be read (logged, left as they are)."""
+    unreadable = 0
+    driver.open_sessions += len(session_ids)
+    for count, session_id in enumerate(session_ids):
+        if count % PACE == 0:
+            await asyncio.sleep(0)
+        try:
+            _resume(driver, session_id)
+        except (AcpFailure, Erased) as problem:
+            unreadable += 1
+            driver.open_sessions -= 1
+            log.error("session_unreadable", cause=problem, session_id=session_id)
+    return unreadable
+
+
+def _resume(driver: Driver, session_id: str) -> None:
+    live = driver.sessions.find(session_id)
+    if live is None or live.state.terminal:
+        driver.open_sessions -= 1
+        return
+    at_ms = driver.now_ms(live)
+    lost = lost_attempts(live.state, at_ms)
+    driver.resume(live, pending(live.state, at_ms), lost)

@@ -1,0 +1,344 @@
+"""Sessions as clients use them (`/v1/sessions`): the one service behind HTTP and gRPC.
+
+Every promise leaves after its sync: an opening, an end that somebody waited for, a cancel, feedback.
+A session of another tenant is NOT_FOUND. All failures are AcpFailure.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from acp_spec.bindings.errors import error
+from acp_spec.codec.json import encode
+from acp_spec.model.enums import Mode, SessionStatus
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.ids import is_session_id
+from acp_spec.model.session import (
+    CompleteOperation,
+    Feedback,
+    FeedbackAccepted,
+    FinishRequest,
+    ManualStep,
+    Opened,
+    OpenSession,
+    SessionPage,
+    SessionView,
+    StepResult,
+)
+from acp_spec.model.times import parse_rfc3339, rfc3339
+from acp_spec.model.trajectory import Trajectory
+from gateway.engine import views
+from gateway.engine.events import (
+    AttemptEnded,
+    CancelRequested,
+    FeedbackGiven,
+    FinishRequested,
+)
+from gateway.engine.manual import manual_call
+from gateway.engine.states import CallState, Phase, SessionState, parse_version, version_met
+from gateway.engine.trajectories import trajectory
+from gateway.rewards.given import rewards
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Driver
+from gateway.runtime.erasing import Erasing
+from gateway.runtime.live import Erased, Live
+from gateway.runtime.opening import Openings
+from gateway.runtime.operations import ended_from_callback, result_digest
+from gateway.runtime.pages import Pages
+from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.streams import Streams
+
+
+class SessionService:
+    """The sessions of one gateway."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        openings: Openings,
+        pages: Pages,
+        streams: Streams,
+        erasing: Erasing,
+        *,
+        contexts: ContextMaker,
+    ) -> None:
+        self._driver = driver
+        self._openings = openings
+        self._pages = pages
+        self._streams = streams
+        self._erasing = erasing
+        self._contexts = contexts
+
+    # ---- open and look -----------------------------------------------------------------------
+
+    async def open(
+        self,
+        request: OpenSession,
+        principal: Principal,
+        *,
+        wait_s: float = 0,
+        trace: Trace = NO_TRACE,
+    ) -> tuple[Opened | SessionView, bool]:
+        """Open once durable; the view if it ended within `wait_s`. False: the key was used."""
+        session_id, created = self._openings.open(request, principal, trace)
+        if wait_s > 0:
+            live = self._find(session_id, principal)
+            await self._until(live, lambda: live.state.terminal, wait_s)
+            if live.state.terminal:
+                return views.session_view(live.state), created
+        await self._driver.committer.synced()
+        return views.opened_view(self._find(session_id, principal).state), created
+
+    async def view(
+        self, session_id: str, principal: Principal, *, min_version: str = ""
+    ) -> SessionView:
+        tombstone = self._erasing.tombstone(session_id, principal)
+        if tombstone is not None:
+            return tombstone
+        state = self._find(session_id, principal).state
+        if min_version:
+            _check_version(state, min_version)
+        return views.session_view(state)
+
+    async def page(
+        self,
+        principal: Principal,
+        *,
+        status: SessionStatus | None = None,
+        workflow: str = "",
+        after: str = "",
+        limit: int = 50,
+    ) -> SessionPage:
+        return self._pages.page(
+            principal.tenant, status=status, workflow=workflow, after=after, limit=limit
+        )
+
+    # ---- manual sessions ---------------------------------------------------------------------
+
+    async def manual_step(
+        self, session_id: str, step: ManualStep, principal: Principal, *, wait_s: float
+    ) -> StepResult:
+        live = self._find(session_id, principal)
+        state = live.state
+        if state.opened.mode is not Mode.MANUAL:
+            message = "steps are run by the workflow: open the session with mode MANUAL"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+        key = step.step_key or f"step-{len(state.manual) + 1}"
+        if key not in state.manual:
+            _refuse_ended(state)
+            named = msgspec.structs.replace(step, step_key=key)
+            made = manual_call(state, named, self._driver.world(live))
+            if isinstance(made, AcpError):
+                raise AcpFailure(made)
+            self._driver.feed(live, made)
+        else:
+            _same_step(state, step, key)
+        call_id = live.state.manual[key]
+        await self._until(live, lambda: not live.state.calls[call_id].open, wait_s)
+        return views.step_result(live.state, live.state.calls[call_id])
+
+    async def step_result(self, session_id: str, step_key: str, principal: Principal) -> StepResult:
+        state = self._find(session_id, principal).state
+        call_id = state.manual.get(step_key)
+        if call_id is None:
+            raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {step_key!r}"))
+        return views.step_result(state, state.calls[call_id])
+
+    async def finish(
+        self, session_id: str, request: FinishRequest, principal: Principal
+    ) -> SessionView:
+        live = self._find(session_id, principal)
+        state = live.state
+        if state.opened.mode is not Mode.MANUAL:
+            message = "only a MANUAL session is finished by its client; cancel this one"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+        if state.terminal and bytes(state.output) == bytes(request.output):
+            return views.session_view(state)
+        _refuse_ended(state)
+        if state.open_calls():
+            message = "a step is still running: wait for it, or cancel the session"
+            raise AcpFailure(error(Reason.CALL_IN_PROGRESS, message))
+        at_ms = self._driver.now_ms(live)
+        self._driver.feed(live, FinishRequested(at_ms=at_ms, output=request.output))
+        await self._driver.committer.synced()
+        return views.session_view(live.state)
+
+    # ---- judging, stopping, erasing ----------------------------------------------------------
+
+    async def feedback(
+        self, session_id: str, feedback: Feedback, principal: Principal
+    ) -> FeedbackAccepted:
+        live = self._find(session_id, principal)
+        at_ms = self._driver.now_ms(live)
+        full = _complete_feedback(live.state, feedback, principal, at_ms)
+        known = [e.given.feedback_id for e in live.state.feedback_log]
+        if full.feedback_id not in known:
+            given = FeedbackGiven(at_ms=at_ms, feedback=full, feedback_id=full.feedback_id)
+            self._driver.feed(live, given)
+        await self._driver.committer.synced()
+        return FeedbackAccepted(feedback_id=full.feedback_id, state_version=live.state.version_text)
+
+    async def cancel(self, session_id: str, principal: Principal) -> SessionView:
+        live = self._find(session_id, principal)
+        if not live.state.terminal:
+            at_ms = self._driver.now_ms(live)
+            self._driver.feed(live, CancelRequested(at_ms=at_ms, by=principal.subject))
+        await self._driver.committer.synced()
+        return views.session_view(live.state)
+
+    async def erase(self, session_id: str, principal: Principal) -> None:
+        if self._erasing.tombstone(session_id, principal) is not None:
+            return
+        live = self._find(session_id, principal)
+        if not live.state.terminal:
+            message = "the session is still running: cancel it first, then delete it"
+            raise AcpFailure(error(Reason.CALL_IN_PROGRESS, message))
+        await self._erasing.erase(live, principal)
+
+    # ---- the record --------------------------------------------------------------------------
+
+    async def trajectory(self, session_id: str, principal: Principal) -> bytes:
+        return encode(self.record(self._find(session_id, principal).state))
+
+    @staticmethod
+    def record(state: SessionState) -> Trajectory:
+        """The trajectory with its rewards: what the outbox writes and clients read."""
+        found = trajectory(state)
+        return msgspec.structs.replace(found, rewards=rewards(found))
+
+    async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
+        session_id, _, digest = lineage_id.partition(".")
+        live = self._find(session_id, principal) if digest else None
+        if live is None or live.state.opened.lineage_id != lineage_id:
+            raise AcpFailure(error(Reason.NOT_FOUND, f"there is no lineage {lineage_id!r}"))
+        return msgspec.json.encode(views.lineage_page(live.state))
+
+    def events(
+        self, session_id: str, principal: Principal, *, after: int
+    ) -> AsyncIterator[tuple[int, str, bytes]]:
+        live = self._find(session_id, principal)
+        return self._streams.events(live.state.session_id, after)
+
+    # ---- operations --------------------------------------------------------------------------
+
+    async def complete_operation(self, call_id: str, token: str, result: CompleteOperation) -> None:
+        session_id = self._contexts.session_of(call_id, token)
+        live = self._driver.sessions.find(session_id) if session_id else None
+        call = live.state.calls.get(call_id) if live else None
+        if live is None or call is None or not call.attempts:
+            message = "the call-back token does not belong to this call"
+            raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
+        if (result.error is None) is (not bytes(result.output)):
+            message = "give exactly one of `output` and `error`"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+        known = call.attempts[-1].operation
+        if known is not None or call.phase not in (Phase.OPERATION, Phase.SENT):
+            _check_repeat(known.result_digest if known else "", result)
+        else:
+            self._complete(live, call, result)
+        await self._driver.committer.synced()
+
+    def _complete(self, live: Live, call: CallState, result: CompleteOperation) -> None:
+        at_ms = self._driver.now_ms(live)
+        ended = ended_from_callback(call, result, at_ms)
+        if call.phase is Phase.OPERATION:
+            self._driver.feed(live, ended)
+            return
+        # The call-back overtook the answer: the call was accepted, since it is done (SPEC 9.5).
+        accepted = AttemptEnded(
+            at_ms=at_ms,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            operation_poll_after_ms=1,
+        )
+        self._driver.feed(live, accepted, ended)
+
+    # ---- inside ------------------------------------------------------------------------------
+
+    def _find(self, session_id: str, principal: Principal) -> Live:
+        missing = AcpFailure(error(Reason.NOT_FOUND, f"there is no session {session_id!r}"))
+        if not is_session_id(session_id):
+            raise missing
+        try:
+            live = self._driver.sessions.find(session_id)
+        except Erased:
+            raise missing from None
+        if live is None or live.state.opened.tenant != principal.tenant:
+            raise missing
+        return live
+
+    async def _until(self, live: Live, done: Callable[[], bool], wait_s: float) -> None:
+        """Wait until `done()` holds and is on disk, at most `wait_s` seconds."""
+        if done():
+            await self._driver.committer.synced()
+            return
+        if wait_s <= 0:
+            return
+        changed = asyncio.Event()
+        live.on_change.append(changed.set)
+        try:
+            async with asyncio.timeout(wait_s):
+                while not done():
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            pass
+        finally:
+            live.on_change.remove(changed.set)
+
+
+def _refuse_ended(state: SessionState) -> None:
+    if state.terminal or state.ending is not None:
+        message = f"the session is {state.status.value}; it takes no more steps"
+        raise AcpFailure(error(Reason.SESSION_ENDED, message))
+
+
+def _same_step(state: SessionState, step: ManualStep, key: str) -> None:
+    """A step_key used again must mean the same step."""
+    body = state.calls[state.manual[key]].created.body
+    if bytes(body) != (bytes(step.payload) or b"{}"):
+        message = f"step_key {key!r} was used with another payload"
+        raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
+
+
+def _check_version(state: SessionState, min_version: str) -> None:
+    least = parse_version(min_version)
+    if least is None:
+        message = f"min_version: {min_version!r} is not plan.execution.feedback, such as 3.12.0"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+    if not version_met(state.version, least):
+        message = f"the session is at {state.version_text}, older than {min_version}"
+        raise AcpFailure(error(Reason.STALE_STATE, message))
+
+
+def _check_repeat(known_digest: str, result: CompleteOperation) -> None:
+    """The first terminal result wins: the same body again is fine, another one is not."""
+    if known_digest != result_digest(result):
+        message = "the operation has ended with another result"
+        raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
+
+
+def _complete_feedback(
+    state: SessionState, feedback: Feedback, principal: Principal, at_ms: int
+) -> Feedback:
+    """The feedback with author, time and id filled in; INVALID_REQUEST names what is wrong."""
+    target = feedback.target
+    if target.call_id and target.call_id not in state.calls:
+        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no call {target.call_id!r}"))
+    if target.step and target.step not in state.steps and target.step not in state.manual:
+        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {target.step!r}"))
+    if feedback.score is None and not feedback.comment:
+        raise AcpFailure(error(Reason.INVALID_REQUEST, "give a `score` or a `comment`"))
+    time_ms = parse_rfc3339(feedback.time) if feedback.time else at_ms
+    if time_ms is None:
+        message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+    author = feedback.author or principal.subject
+    full = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
+    if full.feedback_id:
+        return full
+    basis = encode(full) if feedback.time else encode(full) + str(state.sequence).encode()
+    digest = hashlib.sha256(state.session_id.encode() + basis).hexdigest()[:24]
+    return msgspec.structs.replace(full, feedback_id=digest)

@@ -1,0 +1,47 @@
+"""What the driver needs to know of registered components; the registry is one.
+
+A target is one instance: where an attempt goes, and what its card allows.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from acp_spec.model.card import Card
+from acp_spec.model.context import Signals
+from gateway.engine.catalog import Catalog
+from gateway.runtime.connection import Connection
+
+
+class Target(Protocol):
+    """One instance of a component version."""
+
+    @property
+    def component_id(self) -> str: ...
+
+    @property
+    def card(self) -> Card: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def connection(self) -> Connection: ...
+
+    @property
+    def signals(self) -> Signals | None: ...
+
+
+class Targets(Protocol):
+    """Who can be called now."""
+
+    def catalog(self) -> Catalog:
+        """The snapshot that the engine plans with."""
+
+    def pick(self, pin: str, session_id: str) -> Target | None:
+        """The instance of `name@version` this session sticks to (rendezvous hash), or None."""
+
+    def instance(self, component_id: str) -> Target | None:
+        """That very instance, while it is registered."""
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """`callback()` after an instance came, went, or changed its state."""
