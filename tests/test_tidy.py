@@ -63,6 +63,7 @@ def test_a_function_has_at_most_60_lines() -> None:
         ("class C:\n    def __exit__(self, a, b, c): ...", []),
         ("async def app(scope, receive, send): ...", []),
         ("@app.command()\ndef f(a, b, c, d, e, g): ...", []),
+        ("def f(a: Annotated[int, typer.Option()], b, c, d, e, g): ...", []),
         ("@router.get('/x')\ndef f(a, b, c): ...", []),
         ("@other(1)\ndef f(a, b, c): ...", ["keyword-only"]),
     ],
@@ -162,6 +163,11 @@ def test_only_listed_loops_catch_everything(clause: str) -> None:
     text = f"{GOOD}try:\n    x = 1\n{clause}\n    x = 2\n"
     assert rules("gateway/a.py", text) == ["broad-except"]
     assert rules("gateway/runtime/loop.py", text) == []
+
+
+def test_cleaning_up_and_raising_again_is_no_catching() -> None:
+    text = f"{GOOD}try:\n    x = 1\nexcept BaseException:\n    x = 2\n    raise\n"
+    assert rules("gateway/a.py", text) == []
 
 
 def test_narrow_excepts_are_fine() -> None:
