@@ -22,7 +22,7 @@ def list_components(
     from acp_spec.model.gateway_calls import ComponentPage
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         page = remote.ask(ComponentPage, "list_components")
     columns = ("component_id", "component", "roles", "state", "transport", "url")
     out.rows(page.components, columns=columns, cells=_cells)
@@ -39,7 +39,7 @@ def show(
     from acp_spec.model.session import Component
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         out.value(remote.ask(Component, "get_component", component_id))
 
 
@@ -59,7 +59,7 @@ def add(
     out = Output(json=as_json)
     transport = Transport.GRPC if url.startswith("grpc") else Transport.HTTP
     request = RegisterRequest(url=url, transport=transport, lease_seconds=lease_seconds, auth=auth)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         found = remote.tell(Component, "register_component", body=request)
     card = found.card
     out.value(found, text=f"{found.component_id}  {card.name}@{card.version} registered")
@@ -76,7 +76,7 @@ def drain(
     from acp_spec.model.session import Component
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         found = remote.tell(Component, "drain_component", component_id)
     out.value(found, text=f"{component_id} is {found.state}")
 
@@ -92,7 +92,7 @@ def remove(
     from acp_spec.model.gateway_calls import Empty
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         remote.tell(Empty, "remove_component", component_id)
     out.value({"component_id": component_id, "removed": True}, text=f"{component_id} removed")
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from gateway.cli.checks import Check
 
 
+app = typer.Typer()
+
+
+@app.command("doctor")
 def doctor(
     data_dir: Annotated[
         Path, typer.Option(help="Where the journal would be; its disk is measured.")

@@ -35,7 +35,7 @@ DataDir = Annotated[
 
 
 @contextlib.contextmanager
-def connected(out: Output, url: str, token: str) -> Iterator["Gateway"]:
+def connected(out: Output, url: str, *, token: str) -> Iterator["Gateway"]:
     """A gateway to talk to; failures inside become a message and an exit code."""
     from gateway.cli.remote import Gateway
 

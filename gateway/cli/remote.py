@@ -5,6 +5,7 @@ Every failure, also that nobody answers, is an `AcpFailure`: a command only says
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 from urllib.parse import quote
@@ -27,6 +28,20 @@ T = TypeVar("T", bound=msgspec.Struct)
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
+
+
+Query = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a write carries: text is a workflow file, a struct goes as JSON."""
+
+    body: msgspec.Struct | str | None = None
+    wait_s: int = 0
+
+
+NOTHING: Final = Sent()
 
 
 class Gateway:
@@ -74,24 +89,14 @@ class Gateway:
         wait_s: int = 0,
     ) -> T:
         """A write to the route `name`; text is sent as a workflow file, a struct as JSON."""
-        response = self._exchange(
-            GATEWAY[name].method,
-            _path(name, segments),
-            content=_content(body),
-            headers=_headers(body, wait_s),
-            timeout=httpx.Timeout(ANSWER_S + wait_s, connect=CONNECT_S),
-        )
+        sent = Sent(body, wait_s)
+        response = self._exchange(GATEWAY[name].method, _path(name, segments), sent=sent)
         return _read(type_, response.content or b"{}")
 
     def open(self, request: OpenSession, *, wait_s: int) -> SessionView:
         """Open a session and see how it stands: ended, if it did so within the wait."""
-        response = self._exchange(
-            "POST",
-            _path("open_session", ()),
-            content=json.encode(request),
-            headers=_headers(request, wait_s),
-            timeout=httpx.Timeout(ANSWER_S + wait_s, connect=CONNECT_S),
-        )
+        sent = Sent(request, wait_s)
+        response = self._exchange("POST", _path("open_session", ()), sent=sent)
         if response.status_code == 200 and b'"workflow"' in response.content:
             return _read(SessionView, response.content)
         opened = _read(Opened, response.content)
@@ -116,9 +121,7 @@ class Gateway:
     # ---- tokens are the gateway's own, not in the wire's table -----------------------------------
 
     def create_token(self, request: TokenRequest) -> TokenCreated:
-        response = self._exchange(
-            "POST", "/v1/tokens", content=json.encode(request), headers=_headers(request, 0)
-        )
+        response = self._exchange("POST", "/v1/tokens", sent=Sent(request))
         return _read(TokenCreated, response.content)
 
     def list_tokens(self) -> TokenPage:
@@ -130,23 +133,16 @@ class Gateway:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _exchange(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        content: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: httpx.Timeout | None = None,
+        self, method: str, path: str, *, sent: Sent = NOTHING, params: Query | None = None
     ) -> httpx.Response:
         with self._translated():
             response = self._client.request(
                 method,
                 path,
                 params=params,
-                content=content,
-                headers=headers,
-                timeout=timeout or self._client.timeout,
+                content=_content(sent.body),
+                headers=_headers(sent),
+                timeout=httpx.Timeout(ANSWER_S + sent.wait_s, connect=CONNECT_S),
             )
         _raise_for(response)
         return response
@@ -194,10 +190,10 @@ def _content(body: msgspec.Struct | str | None) -> bytes | None:
             return json.encode(body)
 
 
-def _headers(body: msgspec.Struct | str | None, wait_s: int) -> dict[str, str]:
-    headers = {"prefer": f"wait={wait_s}"} if wait_s else {}
-    if body is not None:
-        kind = Body.YAML if isinstance(body, str) else Body.JSON
+def _headers(sent: Sent) -> dict[str, str]:
+    headers = {"prefer": f"wait={sent.wait_s}"} if sent.wait_s else {}
+    if sent.body is not None:
+        kind = Body.YAML if isinstance(sent.body, str) else Body.JSON
         headers["content-type"] = kind.value
     return headers
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 ROWS_MAX = 50
 
 
+app = typer.Typer()
+
+
+@app.command("run")
 def run(
     workflow: Annotated[str, typer.Argument(help="A workflow file, or name or name@range.")],
     given: Annotated[str | None, typer.Option("--input", help="One input, as JSON.")] = None,
@@ -37,7 +41,7 @@ def run(
     from gateway.cli.inputs import inputs_of
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         batch = Batch(
             gateway=remote,
             workflow=stored_workflow(workflow, remote),

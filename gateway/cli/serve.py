@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from gateway.config.load import LoadedSettings
 
 
+app = typer.Typer()
+
+
+@app.command("serve")
 def serve(
     data_dir: Annotated[
         Path | None, typer.Option(help="Journal, registry, tokens, trajectories. [.data]")

@@ -28,7 +28,7 @@ def list_sessions(
     from gateway.cli.paging import sessions_of
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         found = sessions_of(remote, limit=limit, status=status, workflow=workflow)
         out.rows(
             found,
@@ -48,7 +48,7 @@ def show(
     from acp_spec.model.session import SessionView
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         out.value(remote.ask(SessionView, "get_session", session_id))
 
 
@@ -65,7 +65,7 @@ def follow(
     from acp_spec.model.payload import payload
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         for number, name, data in remote.events(session_id, after=after):
             event = SessionEvent(id=number, type=name, data=payload(data))
             out.value(event, text=f"{number:>4}  {name:<16} {data.decode()}")
@@ -83,7 +83,7 @@ def trace(
     from gateway.cli.trace_tree import tree_of
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         trajectory = remote.ask(Trajectory, "get_trajectory", session_id)
     if out.json:
         out.value(trajectory)
@@ -97,7 +97,7 @@ def trajectory(
 ) -> None:
     """The whole record as one JSON document, as training reads it."""
     out = Output(json=True)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         typer.echo(remote.text("get_trajectory", session_id).decode())
 
 
@@ -130,7 +130,7 @@ def cancel(
     from acp_spec.model.session import SessionView
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         view = remote.tell(SessionView, "cancel_session", session_id)
     out.value(view, text=f"{session_id} is {view.status.value}")
 
@@ -149,7 +149,7 @@ def delete(
     out = Output(json=as_json)
     if not yes and not typer.confirm(f"Erase the payloads of {session_id} for good?"):
         raise typer.Exit(Exit.REFUSED)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         remote.tell(Empty, "delete_session", session_id)
     out.value({"session_id": session_id, "erased": True}, text=f"{session_id} is erased")
 

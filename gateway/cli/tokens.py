@@ -42,7 +42,7 @@ def create(
     request = TokenRequest(
         scopes=tuple(scope), tenant=tenant, names=tuple(name or ()), label=label, days=days
     )
-    with _place(out, data_dir, gateway, token) as place:
+    with _place(out, data_dir, gateway=gateway, token=token) as place:
         created = place.create_token(request)
     out.note(f"token {created.info.token_id}, scopes {' '.join(created.info.scopes)}; keep it:")
     out.value(created, text=created.token)
@@ -59,7 +59,7 @@ def list_tokens(
     from acp_spec.model.times import rfc3339
 
     out = Output(json=as_json)
-    with _place(out, data_dir, gateway, token) as place:
+    with _place(out, data_dir, gateway=gateway, token=token) as place:
         page = place.list_tokens()
     out.rows(
         page.tokens,
@@ -85,16 +85,18 @@ def revoke(
 ) -> None:
     """End a token at once."""
     out = Output(json=as_json)
-    with _place(out, data_dir, gateway, token) as place:
+    with _place(out, data_dir, gateway=gateway, token=token) as place:
         place.revoke_token(token_id)
     out.value({"token_id": token_id, "revoked": True}, text=f"token {token_id} is revoked")
 
 
 @contextlib.contextmanager
-def _place(out: Output, data_dir: Path | None, gateway: str, token: str) -> Iterator["TokenPlace"]:
+def _place(
+    out: Output, data_dir: Path | None, *, gateway: str, token: str
+) -> Iterator["TokenPlace"]:
     """Where the tokens are: in a directory, or behind a gateway."""
     if data_dir is None:
-        with connected(out, gateway, token) as remote:
+        with connected(out, gateway, token=token) as remote:
             yield remote
         return
     from gateway.cli.offline import offline_tokens

@@ -21,7 +21,7 @@ def list_workflows(
     from acp_spec.model.gateway_calls import WorkflowPage
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         page = remote.ask(WorkflowPage, "list_workflows")
     out.rows(
         page.workflows,
@@ -48,7 +48,7 @@ def show(
     from acp_spec.model.gateway_calls import WorkflowVersion
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         found = remote.ask(WorkflowVersion, "get_workflow", name, version)
     out.value(found, text=found.source.rstrip("\n"))
 
@@ -64,7 +64,7 @@ def put(
     from acp_spec.model.gateway_calls import WorkflowVersion
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         source = read_source(file)
         name, version = version_in(source, file)
         stored = remote.tell(WorkflowVersion, "put_workflow", name, version, body=source)
@@ -83,7 +83,7 @@ def validate(
     from acp_spec.model.session import Validation
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         found = remote.tell(Validation, "validate_workflow", body=read_source(file))
     lines = [f"{file}:{p.line}:{p.column}: {p.path}: {p.message}" for p in found.problems]
     out.value(found, text="\n".join([*lines, "valid" if found.valid else "not valid"]))
@@ -103,6 +103,6 @@ def activate(
     from acp_spec.model.gateway_calls import WorkflowVersion
 
     out = Output(json=as_json)
-    with connected(out, gateway, token) as remote:
+    with connected(out, gateway, token=token) as remote:
         stored = remote.tell(WorkflowVersion, "activate_workflow", name, version)
     out.value(stored, text=f"{name}@{version} is active")

@@ -104,7 +104,7 @@ class Workflows:
 
     # ---- for operators -------------------------------------------------------------------------
 
-    async def put(self, name: str, version: str, source: bytes) -> tuple[WorkflowVersion, bool]:
+    async def put(self, name: str, version: str, *, source: bytes) -> tuple[WorkflowVersion, bool]:
         """Store a version; (it, True) if it is new, (it, False) if the same bytes were stored.
 
         Raises INVALID_REQUEST with all problems, ALREADY_EXISTS for other bytes.
@@ -117,7 +117,9 @@ class Workflows:
             )
         known = self._versions.get(name, {}).get(version)
         if known is not None:
-            self._refuse_change(name, version, known.sha256 == workflow.source_digest)
+            if known.sha256 != workflow.source_digest:
+                message = f"{name}@{version} is stored with other bytes: raise the version instead"
+                raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
             await self._durable.synced()  # the first put may still be on its way to disk
             return self._view(name, version), False
         if len(self._by_digest) >= VERSIONS_MAX:
@@ -171,7 +173,7 @@ class Workflows:
         if name not in self._active:
             self._active[name] = version
             self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
-        self._remember(name, version, row)
+        self._remember(name, version, row=row)
         self._cache(workflow)
 
     def _load(self, key: bytes, value: bytes) -> None:
@@ -179,9 +181,10 @@ class Workflows:
         if not version:
             self._active[name.decode()] = value.decode()
             return
-        self._remember(name.decode(), version.decode(), msgspec.json.decode(value, type=_Row))
+        row = msgspec.json.decode(value, type=_Row)
+        self._remember(name.decode(), version.decode(), row=row)
 
-    def _remember(self, name: str, version: str, row: _Row) -> None:
+    def _remember(self, name: str, version: str, *, row: _Row) -> None:
         known = _Known(sha256=row.sha256, stored_at_ms=row.stored_at_ms)
         self._versions.setdefault(name, {})[version] = known
         self._by_digest[row.sha256] = (name, version)
@@ -213,13 +216,6 @@ class Workflows:
             raise _not_found(f"there is no version {version!r} of a workflow {name!r}")
         return known
 
-    def _refuse_change(self, name: str, version: str, is_same: bool) -> None:
-        if not is_same:
-            message = (
-                f"{name}@{version} is stored with other bytes and never changes: raise the version"
-            )
-            raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
-
     def _view(self, name: str, version: str, *, source: str = "") -> WorkflowVersion:
         known = self._versions[name][version]
         return WorkflowVersion(
@@ -249,7 +245,8 @@ def _checked(source: bytes, catalog: Catalog) -> Workflow:
     more = f" (and {len(problems) - 1} more, see details)" if len(problems) > 1 else ""
     message = f"line {first.line}, column {first.column}, {first.path}: {first.message}{more}"
     details = payload(msgspec.json.encode({"problems": problems}))
-    raise AcpFailure(error(Reason.INVALID_REQUEST, message, details=details))
+    failure = error(Reason.INVALID_REQUEST, message)
+    raise AcpFailure(msgspec.structs.replace(failure, details=details))
 
 
 def _invalid(message: str) -> AcpFailure:

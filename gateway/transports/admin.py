@@ -10,88 +10,70 @@ from acp_spec.bindings.errors import error
 from acp_spec.model import gateway_calls as calls
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import Component, Heartbeat, RegisterRequest
-from gateway.runtime.principal import Principal
 from gateway.transports.operations import EMPTY, Caller, Done, Operation
-from gateway.transports.ports import Services
 
 
-async def register_component(services: Services, caller: Caller, request: RegisterRequest) -> Done:
-    component = await services.components.register(request, caller.principal)
+async def register_component(caller: Caller, request: RegisterRequest) -> Done:
+    component = await caller.services.components.register(request, caller.principal)
     return Done(component, location=f"/v1/components/{component.component_id}")
 
 
-async def list_components(services: Services, caller: Caller, request: calls.Empty) -> Done:
-    return Done(calls.ComponentPage(components=services.components.list()))
+async def list_components(caller: Caller, request: calls.Empty) -> Done:
+    return Done(calls.ComponentPage(components=caller.services.components.list()))
 
 
-async def get_component(
-    services: Services, caller: Caller, request: calls.ComponentIdRequest
-) -> Done:
-    return Done(own_component(services, caller.principal, request.component_id))
+async def get_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
+    return Done(own_component(caller, request.component_id))
 
 
-async def heartbeat_component(
-    services: Services, caller: Caller, request: calls.HeartbeatRequest
-) -> Done:
-    own_component(services, caller.principal, request.component_id)
+async def heartbeat_component(caller: Caller, request: calls.HeartbeatRequest) -> Done:
+    own_component(caller, request.component_id)
     beat = Heartbeat(signals=request.signals)
-    return Done(await services.components.heartbeat(request.component_id, beat))
+    return Done(await caller.services.components.heartbeat(request.component_id, beat))
 
 
-async def drain_component(
-    services: Services, caller: Caller, request: calls.ComponentIdRequest
-) -> Done:
-    own_component(services, caller.principal, request.component_id)
-    return Done(await services.components.drain(request.component_id))
+async def drain_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
+    own_component(caller, request.component_id)
+    return Done(await caller.services.components.drain(request.component_id))
 
 
-async def remove_component(
-    services: Services, caller: Caller, request: calls.ComponentIdRequest
-) -> Done:
-    own_component(services, caller.principal, request.component_id)
-    await services.components.delete(request.component_id)
+async def remove_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
+    own_component(caller, request.component_id)
+    await caller.services.components.delete(request.component_id)
     return Done(EMPTY)
 
 
-def own_component(services: Services, principal: Principal, component_id: str) -> Component:
+def own_component(caller: Caller, component_id: str) -> Component:
     """The component, if this caller may serve its name; else NOT_FOUND, as for one that is not."""
-    component = services.components.get(component_id)
-    if not principal.may_serve(component.card.name):
+    component = caller.services.components.get(component_id)
+    if not caller.principal.may_serve(component.card.name):
         message = f"no component {component_id!r}: list them with GET /v1/components"
         raise AcpFailure(error(Reason.NOT_FOUND, message))
     return component
 
 
-async def put_workflow(
-    services: Services, caller: Caller, request: calls.PutWorkflowRequest
-) -> Done:
-    stored, created = await services.workflows.put(
-        request.name, request.version, request.source.encode()
+async def put_workflow(caller: Caller, request: calls.PutWorkflowRequest) -> Done:
+    stored, created = await caller.services.workflows.put(
+        request.name, request.version, source=request.source.encode()
     )
     location = f"/v1/workflows/{stored.name}/versions/{stored.version}"
     return Done(stored, 201 if created else 200, location)
 
 
-async def list_workflows(
-    services: Services, caller: Caller, request: calls.ListWorkflowsRequest
-) -> Done:
-    return Done(calls.WorkflowPage(workflows=services.workflows.versions(request.name)))
+async def list_workflows(caller: Caller, request: calls.ListWorkflowsRequest) -> Done:
+    return Done(calls.WorkflowPage(workflows=caller.services.workflows.versions(request.name)))
 
 
-async def get_workflow(services: Services, caller: Caller, request: calls.WorkflowRequest) -> Done:
-    return Done(services.workflows.stored(request.name, request.version))
+async def get_workflow(caller: Caller, request: calls.WorkflowRequest) -> Done:
+    return Done(caller.services.workflows.stored(request.name, request.version))
 
 
-async def activate_workflow(
-    services: Services, caller: Caller, request: calls.WorkflowRequest
-) -> Done:
-    return Done(await services.workflows.activate(request.name, request.version))
+async def activate_workflow(caller: Caller, request: calls.WorkflowRequest) -> Done:
+    return Done(await caller.services.workflows.activate(request.name, request.version))
 
 
-async def validate_workflow(
-    services: Services, caller: Caller, request: calls.ValidateWorkflowRequest
-) -> Done:
-    return Done(services.workflows.validate(request.source.encode()))
+async def validate_workflow(caller: Caller, request: calls.ValidateWorkflowRequest) -> Done:
+    return Done(caller.services.workflows.validate(request.source.encode()))
 
 
 ADMIN_OPERATIONS: Final[Mapping[str, Operation]] = {

@@ -21,6 +21,7 @@ from acp_spec.codec import proto
 from acp_spec.codec.error_trailer import encode_trailer
 from acp_spec.model import gateway_calls as calls
 from acp_spec.model.calls import ErrorBody
+from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import payload
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
@@ -28,7 +29,7 @@ from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
 from gateway.transports.admin import ADMIN_OPERATIONS
 from gateway.transports.auth import Gate, allow
 from gateway.transports.operations import SESSION_OPERATIONS, Caller, stream_events
-from gateway.transports.own_failures import failure_of, too_many_streams
+from gateway.transports.own_failures import attempted, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.streaming import cancelled, close_events, next_event
 
@@ -78,45 +79,50 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
         operate = _OPERATIONS[route.name]
 
         async def serve(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
-            try:
+            async def answer() -> bytes:
                 caller = self._caller(route, context)
-                request = self._bounded(
-                    proto.decode_request(route.rpc_in, data, max_bytes=self._max_bytes)
-                )
-                done = await operate(self._services, caller, request)
+                request = proto.decode_request(route.rpc_in, data, max_bytes=self._max_bytes)
+                done = await operate(caller, self._bounded(request))
                 return proto.to_proto(done.value)
-            except asyncio.CancelledError:
-                raise
-            except Exception as problem:
-                await self._abort(problem, route, context)
-                raise  # not reached: abort raises
+
+            answered = await attempted(answer(), where=route.rpc)
+            if isinstance(answered, AcpError):
+                await self._abort(answered, context)
+                raise AssertionError("abort raises")
+            return answered
 
         return serve
 
     def _stream(
         self, route: Route
     ) -> Callable[[bytes, grpc.aio.ServicerContext], AsyncIterator[bytes]]:
+        async def begin(
+            data: bytes, context: grpc.aio.ServicerContext
+        ) -> AsyncIterator[tuple[int, str, bytes]]:
+            caller = self._caller(route, context)
+            self._check_streams()
+            request = proto.decode_request(
+                calls.StreamEventsRequest, data, max_bytes=self._max_bytes
+            )
+            return stream_events(caller, request)
+
         async def serve(data: bytes, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
-            try:
-                caller = self._caller(route, context)
-                request = proto.decode_request(
-                    calls.StreamEventsRequest, data, max_bytes=self._max_bytes
-                )
-                self._check_streams()
-                async for event in self._events(caller, request):
-                    yield proto.to_proto(event)
-            except asyncio.CancelledError:
-                raise
-            except Exception as problem:
-                await self._abort(problem, route, context)
+            events = await attempted(begin(data, context), where=route.rpc)
+            if isinstance(events, AcpError):
+                await self._abort(events, context)
+                return
+            async for event in self._events(events):
+                if isinstance(event, AcpError):
+                    await self._abort(event, context)
+                    return
+                yield proto.to_proto(event)
 
         return serve
 
     async def _events(
-        self, caller: Caller, request: calls.StreamEventsRequest
-    ) -> AsyncIterator[calls.SessionEvent]:
-        """The session's events until the terminal one, or until the server wants to end."""
-        events = stream_events(self._services, caller, request)
+        self, events: AsyncIterator[tuple[int, str, bytes]]
+    ) -> AsyncIterator[calls.SessionEvent | AcpError]:
+        """The session's events until the terminal one, an error, or the end of this server."""
         ended = asyncio.Event()
         self._streams.add(ended)
         ending = asyncio.create_task(ended.wait())
@@ -124,7 +130,13 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
         try:
             while True:
                 await asyncio.wait({following, ending}, return_when=asyncio.FIRST_COMPLETED)
-                if not following.done() or (event := following.result()) is None:
+                if not following.done():
+                    return
+                event = await attempted(following, where="StreamEvents")
+                if event is None:
+                    return
+                if isinstance(event, AcpError):
+                    yield event
                     return
                 following = asyncio.create_task(next_event(events))
                 number, name, data = event
@@ -146,10 +158,10 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
             if isinstance(value, str)
         }
         if route.name == _CALL_BACK:
-            return Caller(LOCAL)
+            return Caller(self._services, LOCAL)
         principal: Principal = self._gate.caller(metadata.get(fields.AUTHORIZATION, ""))
         allow(principal, route.scope)
-        return Caller(principal, _trace(metadata))
+        return Caller(self._services, principal, _trace(metadata))
 
     def _bounded(self, request: msgspec.Struct) -> msgspec.Struct:
         """`wait_s` has the same cap as `Prefer: wait=N`."""
@@ -159,13 +171,8 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
                     return msgspec.structs.replace(request, wait_s=self._wait_max_s)
         return request
 
-    async def _abort(
-        self, problem: Exception, route: Route, context: grpc.aio.ServicerContext
-    ) -> None:
+    async def _abort(self, failure: AcpError, context: grpc.aio.ServicerContext) -> None:
         """End the call with the error's status and trailer; always raises."""
-        if isinstance(problem, grpc.aio.AbortError):
-            raise problem
-        failure = failure_of(problem, where=route.rpc)
         self._services.metrics.refused(failure.reason)
         trailer = ((fields.ACP_ERROR_TRAILER, encode_trailer(ErrorBody(error=failure))),)
         status = _STATUS[grpc_status(failure)]
@@ -179,8 +186,8 @@ class GrpcServer:
         self,
         services: Services,
         gate: Gate,
-        settings: Settings,
         *,
+        settings: Settings,
         extra: Sequence[grpc.GenericRpcHandler] = (),
     ) -> None:
         limit = settings.limits.max_request_bytes
@@ -207,7 +214,7 @@ class GrpcServer:
         await self.set_ready(False)
         known = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(known, server)
-        self._bind = Bind(self._bind.host, _listen(server, self._bind, self._settings.tls))
+        self._bind = Bind(self._bind.host, _listen(server, self._bind, tls=self._settings.tls))
         await server.start()
         self._server = server
 
@@ -239,7 +246,7 @@ def server_options(max_request_bytes: int) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _listen(server: grpc.aio.Server, bind: Bind, tls: TlsSettings) -> int:
+def _listen(server: grpc.aio.Server, bind: Bind, *, tls: TlsSettings) -> int:
     try:
         if tls.cert_file is None or tls.key_file is None:
             port: int = server.add_insecure_port(str(bind))

@@ -40,7 +40,7 @@ from gateway.transports.operations import (
     Operation,
     stream_events,
 )
-from gateway.transports.own_failures import failure_of, too_many_streams
+from gateway.transports.own_failures import attempted, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.routing import NoRoute, Router, WrongMethod
 from gateway.transports.streaming import EventStream, Stalled, Streams, StreamTimes
@@ -95,18 +95,23 @@ class HttpApp:
         if scope["type"] != "http":
             return  # no lifespan, no web sockets: the server is told so
         started = _Started(send)
+        where = f"{scope['method']} {scope['path']}"
+        failure = await attempted(self._serve(scope, receive, send=started), where=where)
+        if failure is not None:
+            self._services.metrics.refused(failure.reason)
+            if not started.has_started:
+                await send_response(send, failed(failure, *_closing(scope, failure)))
+
+    async def _serve(self, scope: Scope, receive: Receive, *, send: "_Started") -> None:
         try:
-            await self._serve(scope, receive, started)
+            await self._route(scope, receive, send=send)
         except ClientGone:
             return
         except Stalled:
             log.info("event_stream_stalled", path=scope["path"])
             _abort(scope)
-        except Exception as problem:
-            failure = failure_of(problem, where=f"{scope['method']} {scope['path']}")
-            await self._fail(started, failure, *_closing(scope, failure))
 
-    async def _serve(self, scope: Scope, receive: Receive, send: "_Started") -> None:
+    async def _route(self, scope: Scope, receive: Receive, *, send: "_Started") -> None:
         headers = one_value_headers(scope["headers"])
         self._gate.check_host(headers.get(b"host"))
         if b"origin" in headers:
@@ -116,12 +121,12 @@ class HttpApp:
         except WrongMethod as problem:
             await send_response(send, _wrong_method(scope["method"], problem.allowed))
             return
-        request = HttpRequest(scope, receive, headers)
+        request = HttpRequest(scope, receive, headers=headers)
         request.params = params
         if isinstance(target, pages.Page):
             await send_response(send, await self._page(target, request))
             return
-        await self._operate(target, request, send)
+        await self._operate(target, request, send=send)
 
     def _find(self, scope: Scope) -> tuple[Target | pages.Page, tuple[str, ...]]:
         path = segments(scope.get("raw_path") or scope["path"].encode())
@@ -139,7 +144,7 @@ class HttpApp:
         await request.read_body(self._limits.body_bytes)
         return page.render(self._services, request)
 
-    async def _operate(self, target: Target, request: HttpRequest, send: "_Started") -> None:
+    async def _operate(self, target: Target, request: HttpRequest, *, send: "_Started") -> None:
         route = target.route
         if route.name != _CALL_BACK:
             request.principal = self._gate.caller(request.header(AUTHORIZATION))
@@ -152,10 +157,10 @@ class HttpApp:
         message = target.build(request, self._limits)
         if target.operate is None:
             assert isinstance(message, calls.StreamEventsRequest), "the one stream there is"
-            await self._stream(message, request, send)
+            await self._stream(message, request, send=send)
             return
-        caller = Caller(request.principal, request.trace)
-        done = await target.operate(self._services, caller, message)
+        caller = Caller(self._services, request.principal, request.trace)
+        done = await target.operate(caller, message)
         more: list[Header] = []
         if done.location:
             more.append((b"location", done.location.encode()))
@@ -165,19 +170,14 @@ class HttpApp:
         await send_response(send, Response(status, body_of(route, done.value), headers=tuple(more)))
 
     async def _stream(
-        self, message: calls.StreamEventsRequest, request: HttpRequest, send: "_Started"
+        self, message: calls.StreamEventsRequest, request: HttpRequest, *, send: "_Started"
     ) -> None:
         if self.streams.is_full:
             raise too_many_streams()
-        events = stream_events(self._services, Caller(request.principal), message)
+        events = stream_events(Caller(self._services, request.principal), message)
         stream = EventStream(events, request, send=send, times=self._times)
         with self.streams.counted():
             await stream.run(self.streams.closing)
-
-    async def _fail(self, send: "_Started", failure: AcpError, *headers: Header) -> None:
-        self._services.metrics.refused(failure.reason)
-        if not send.has_started:
-            await send_response(send, failed(failure, *headers))
 
 
 class _Started:

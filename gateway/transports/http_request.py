@@ -34,7 +34,7 @@ class HttpRequest:
 
     __slots__ = ("_receive", "body", "headers", "method", "params", "path", "principal", "query")
 
-    def __init__(self, scope: Scope, receive: Receive, headers: Mapping[bytes, bytes]) -> None:
+    def __init__(self, scope: Scope, receive: Receive, *, headers: Mapping[bytes, bytes]) -> None:
         self.method: Final[str] = scope["method"]
         self.path: Final[str] = scope["path"]
         self.headers: Final = headers

@@ -52,7 +52,7 @@ def last_event_id(request: HttpRequest) -> int:
     return count(request.header(LAST_EVENT_ID), f"header {LAST_EVENT_ID}")
 
 
-def _body(type_: type[T], request: HttpRequest, limits: HttpLimits) -> T:
+def _body(type_: type[T], request: HttpRequest, *, limits: HttpLimits) -> T:
     return json.decode_request(
         type_, request.body, max_bytes=limits.body_bytes, lower_case_enums=True
     )
@@ -82,11 +82,11 @@ def _component(request: HttpRequest, limits: HttpLimits) -> calls.ComponentIdReq
 
 
 def _register(request: HttpRequest, limits: HttpLimits) -> RegisterRequest:
-    return _body(RegisterRequest, request, limits)
+    return _body(RegisterRequest, request, limits=limits)
 
 
 def _heartbeat(request: HttpRequest, limits: HttpLimits) -> calls.HeartbeatRequest:
-    beat = _body(Heartbeat, request, limits)
+    beat = _body(Heartbeat, request, limits=limits)
     return calls.HeartbeatRequest(component_id=request.params[0], signals=beat.signals)
 
 
@@ -110,7 +110,7 @@ def _validate(request: HttpRequest, limits: HttpLimits) -> calls.ValidateWorkflo
 
 def _open(request: HttpRequest, limits: HttpLimits) -> calls.OpenSessionRequest:
     return calls.OpenSessionRequest(
-        session=_body(OpenSession, request, limits), wait_s=_wait_s(request, limits)
+        session=_body(OpenSession, request, limits=limits), wait_s=_wait_s(request, limits)
     )
 
 
@@ -144,7 +144,7 @@ def _events(request: HttpRequest, limits: HttpLimits) -> calls.StreamEventsReque
 def _step(request: HttpRequest, limits: HttpLimits) -> calls.ExecuteStepRequest:
     return calls.ExecuteStepRequest(
         session_id=request.params[0],
-        step=_body(ManualStep, request, limits),
+        step=_body(ManualStep, request, limits=limits),
         wait_s=_wait_s(request, limits),
     )
 
@@ -155,13 +155,13 @@ def _get_step(request: HttpRequest, limits: HttpLimits) -> calls.GetStepRequest:
 
 
 def _finish(request: HttpRequest, limits: HttpLimits) -> calls.FinishSessionRequest:
-    finish = _body(FinishRequest, request, limits)
+    finish = _body(FinishRequest, request, limits=limits)
     return calls.FinishSessionRequest(session_id=request.params[0], output=finish.output)
 
 
 def _feedback(request: HttpRequest, limits: HttpLimits) -> calls.GiveFeedbackRequest:
     return calls.GiveFeedbackRequest(
-        session_id=request.params[0], feedback=_body(Feedback, request, limits)
+        session_id=request.params[0], feedback=_body(Feedback, request, limits=limits)
     )
 
 
@@ -173,7 +173,7 @@ def _complete(request: HttpRequest, limits: HttpLimits) -> calls.CompleteOperati
     return calls.CompleteOperationRequest(
         call_id=request.params[0],
         token=bearer(request.header(AUTHORIZATION)),
-        result=_body(CompleteOperation, request, limits),
+        result=_body(CompleteOperation, request, limits=limits),
     )
 
 

@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One listening address. `serve` runs until `stop`; `port` is known once it is bound."""
 
-    def __init__(self, services: Services, gate: Gate, settings: Settings) -> None:
+    def __init__(self, services: Services, gate: Gate, *, settings: Settings) -> None:
         self.app: Final = HttpApp(
             services,
             gate,

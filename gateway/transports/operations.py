@@ -27,8 +27,9 @@ PAGE_LIMIT_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and within which trace."""
+    """Who asks whom, and within which trace."""
 
+    services: Services
     principal: Principal
     trace: Trace = NO_TRACE
 
@@ -43,15 +44,13 @@ class Done:
 
 
 Operation = Callable[..., Awaitable[Done]]
-"""`operation(services, caller, request)`; `request` is the route's `rpc_in`."""
+"""`operation(caller, request)`; `request` is the route's `rpc_in`."""
 
 EMPTY: Final = calls.Empty()
 
 
-async def open_session(
-    services: Services, caller: Caller, request: calls.OpenSessionRequest
-) -> Done:
-    answer, created = await services.sessions.open(
+async def open_session(caller: Caller, request: calls.OpenSessionRequest) -> Done:
+    answer, created = await caller.services.sessions.open(
         request.session, caller.principal, wait_s=request.wait_s, trace=caller.trace
     )
     location = f"/v1/sessions/{answer.session_id}"
@@ -61,19 +60,17 @@ async def open_session(
     return Done(calls.OpenSessionResponse(session=answer), 200, location)
 
 
-async def get_session(services: Services, caller: Caller, request: calls.GetSessionRequest) -> Done:
-    view = await services.sessions.view(
+async def get_session(caller: Caller, request: calls.GetSessionRequest) -> Done:
+    view = await caller.services.sessions.view(
         request.session_id, caller.principal, min_version=request.min_version
     )
     return Done(view)
 
 
-async def list_sessions(
-    services: Services, caller: Caller, request: calls.ListSessionsRequest
-) -> Done:
+async def list_sessions(caller: Caller, request: calls.ListSessionsRequest) -> Done:
     if request.limit > PAGE_LIMIT_MAX:
         raise invalid(f"limit: at most {PAGE_LIMIT_MAX} sessions fit one page")
-    page: SessionPage = await services.sessions.page(
+    page: SessionPage = await caller.services.sessions.page(
         caller.principal,
         status=session_status(request.status),
         workflow=request.workflow,
@@ -83,79 +80,67 @@ async def list_sessions(
     return Done(page)
 
 
-async def execute_step(
-    services: Services, caller: Caller, request: calls.ExecuteStepRequest
-) -> Done:
-    result = await services.sessions.manual_step(
+async def execute_step(caller: Caller, request: calls.ExecuteStepRequest) -> Done:
+    result = await caller.services.sessions.manual_step(
         request.session_id, request.step, caller.principal, wait_s=request.wait_s
     )
     location = f"/v1/sessions/{request.session_id}/steps/{result.step_key}"
     return Done(result, _status_of_step(result.status), location)
 
 
-async def get_step(services: Services, caller: Caller, request: calls.GetStepRequest) -> Done:
-    result = await services.sessions.step_result(
+async def get_step(caller: Caller, request: calls.GetStepRequest) -> Done:
+    result = await caller.services.sessions.step_result(
         request.session_id, request.step_key, caller.principal
     )
     return Done(result, _status_of_step(result.status))
 
 
-async def finish_session(
-    services: Services, caller: Caller, request: calls.FinishSessionRequest
-) -> Done:
-    view: SessionView = await services.sessions.finish(
+async def finish_session(caller: Caller, request: calls.FinishSessionRequest) -> Done:
+    view: SessionView = await caller.services.sessions.finish(
         request.session_id, FinishRequest(output=request.output), caller.principal
     )
     return Done(view)
 
 
-async def give_feedback(
-    services: Services, caller: Caller, request: calls.GiveFeedbackRequest
-) -> Done:
-    accepted = await services.sessions.feedback(
+async def give_feedback(caller: Caller, request: calls.GiveFeedbackRequest) -> Done:
+    accepted = await caller.services.sessions.feedback(
         request.session_id, request.feedback, caller.principal
     )
     return Done(accepted)
 
 
-async def cancel_session(
-    services: Services, caller: Caller, request: calls.SessionIdRequest
-) -> Done:
-    view = await services.sessions.cancel(request.session_id, caller.principal)
+async def cancel_session(caller: Caller, request: calls.SessionIdRequest) -> Done:
+    view = await caller.services.sessions.cancel(request.session_id, caller.principal)
     return Done(view, location=f"/v1/sessions/{request.session_id}")
 
 
-async def delete_session(
-    services: Services, caller: Caller, request: calls.SessionIdRequest
-) -> Done:
-    await services.sessions.erase(request.session_id, caller.principal)
+async def delete_session(caller: Caller, request: calls.SessionIdRequest) -> Done:
+    await caller.services.sessions.erase(request.session_id, caller.principal)
     return Done(EMPTY)
 
 
-async def get_trajectory(
-    services: Services, caller: Caller, request: calls.SessionIdRequest
-) -> Done:
-    text = await services.sessions.trajectory(request.session_id, caller.principal)
+async def get_trajectory(caller: Caller, request: calls.SessionIdRequest) -> Done:
+    text = await caller.services.sessions.trajectory(request.session_id, caller.principal)
     return Done(calls.Document(json=payload(text)))
 
 
-async def get_lineage(services: Services, caller: Caller, request: calls.LineageRequest) -> Done:
-    text = await services.sessions.lineage(request.lineage_id, caller.principal)
+async def get_lineage(caller: Caller, request: calls.LineageRequest) -> Done:
+    text = await caller.services.sessions.lineage(request.lineage_id, caller.principal)
     return Done(calls.Document(json=payload(text)))
 
 
-async def complete_operation(
-    services: Services, caller: Caller, request: calls.CompleteOperationRequest
-) -> Done:
-    await services.sessions.complete_operation(request.call_id, request.token, request.result)
+async def complete_operation(caller: Caller, request: calls.CompleteOperationRequest) -> Done:
+    await caller.services.sessions.complete_operation(
+        request.call_id, request.token, request.result
+    )
     return Done(EMPTY)
 
 
 def stream_events(
-    services: Services, caller: Caller, request: calls.StreamEventsRequest
+    caller: Caller, request: calls.StreamEventsRequest
 ) -> AsyncIterator[tuple[int, str, bytes]]:
     """The one operation that answers many times."""
-    return services.sessions.events(
+    return caller.services.sessions.events(
         request.session_id, caller.principal, after=request.last_event_id
     )
 

@@ -3,17 +3,38 @@
 What nobody expected is logged with its cause and never told to a caller.
 """
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from gateway.stores.errors import StoreError
 from gateway.telemetry.logs import get_log
 
+T = TypeVar("T")
+
 log = get_log(__name__)
 
 
-def failure_of(problem: Exception, *, where: str) -> AcpError:
-    """The error for whatever an operation raised; `where` is the route, for the log."""
+async def attempted(work: Awaitable[T], *, where: str) -> T | AcpError:
+    """What `work` gives, or the error for whatever it raised; `where` is the route, for the log.
+
+    This is the border: whatever goes wrong in an operation ends here, as one answer.
+    """
+    try:
+        return await work
+    except Exception as problem:
+        return _failure_of(problem, where=where)
+
+
+def too_many_streams() -> AcpFailure:
+    """As many event streams are open as one gateway keeps."""
+    message = "as many event streams are open as this gateway keeps; poll the session instead"
+    return AcpFailure(error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY))
+
+
+def _failure_of(problem: Exception, *, where: str) -> AcpError:
     match problem:
         case AcpFailure():
             return problem.error
@@ -25,9 +46,3 @@ def failure_of(problem: Exception, *, where: str) -> AcpError:
             log.error("request_failed", cause=problem, where=where)
             message = "the gateway failed, not you; its log holds the cause, with the time of now"
             return error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)
-
-
-def too_many_streams() -> AcpFailure:
-    """As many event streams are open as one gateway keeps."""
-    message = "as many event streams are open as this gateway keeps; poll the session instead"
-    return AcpFailure(error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY))

@@ -67,8 +67,8 @@ def openapi_text() -> bytes:
 def docs_page() -> tuple[bytes, bytes]:
     """The page and its content security policy: only its own script and style may run."""
     page = resources.files("gateway.transports").joinpath("pages_docs.html").read_bytes()
-    script = _between(page, b"<script>", b"</script>")
-    style = _between(page, b"<style>", b"</style>")
+    script = _between(page, b"<script>", end=b"</script>")
+    style = _between(page, b"<style>", end=b"</style>")
     policy = (
         f"default-src 'none'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none';"
         f" script-src 'sha256-{script}'; style-src 'sha256-{style}'"
@@ -76,7 +76,7 @@ def docs_page() -> tuple[bytes, bytes]:
     return page, policy.encode()
 
 
-def _between(page: bytes, start: bytes, end: bytes) -> str:
+def _between(page: bytes, start: bytes, *, end: bytes) -> str:
     inside = page.partition(start)[2].partition(end)[0]
     return base64.b64encode(hashlib.sha256(inside).digest()).decode()
 

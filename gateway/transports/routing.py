@@ -39,7 +39,7 @@ class Router(Generic[T]):
     def __init__(self, routes: Iterable[tuple[str, str, T]]) -> None:
         self._root: _Node[T] = _Node()
         for method, template, target in routes:
-            self._add(method, template, target)
+            self._add(method, template, target=target)
 
     def find(self, method: str, segments: tuple[str, ...]) -> tuple[T, tuple[str, ...]]:
         """The target and the segments that `{...}` took, in order. Raises NoRoute, WrongMethod."""
@@ -58,7 +58,7 @@ class Router(Generic[T]):
             raise WrongMethod(_allowed(node.methods))
         return target, tuple(taken)
 
-    def _add(self, method: str, template: str, target: T) -> None:
+    def _add(self, method: str, template: str, *, target: T) -> None:
         node = self._root
         for part in template.split("/")[1:]:
             node = _child(node, part)

@@ -15,7 +15,7 @@ from acp_spec.model.calls import ErrorBody
 from acp_spec.model.errors import AcpError
 from gateway.transports.http_request import HttpRequest, Send
 from gateway.transports.http_response import Response, send_response
-from gateway.transports.own_failures import failure_of
+from gateway.transports.own_failures import attempted
 
 Event = tuple[int, str, bytes]
 
@@ -131,15 +131,15 @@ class EventStream:
             event = await self._event_of(task)
             if event is None:
                 return
-            await self._write(frame(*event))
+            number, name, data = event
+            await self._write(frame(number, name, data=data))
 
     async def _event_of(self, task: "asyncio.Task[Event | None]") -> Event | None:
         """The event, or None at the end. The headers have left, so a failure goes in the stream."""
-        try:
-            return task.result()
-        except Exception as problem:
-            failure = failure_of(problem, where=self._request.path)
-        await self._write(_error_frame(failure))
+        event = await attempted(task, where=self._request.path)
+        if not isinstance(event, AcpError):
+            return event
+        await self._write(_error_frame(event))
         return None
 
     async def _wait_for_next(
@@ -160,7 +160,7 @@ class EventStream:
             raise Stalled from None
 
 
-def frame(number: int, name: str, data: bytes) -> bytes:
+def frame(number: int, name: str, *, data: bytes) -> bytes:
     """One event. A raw line end in JSON is white space, so a space may stand for it."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), data.translate(_LINE_ENDS))
 

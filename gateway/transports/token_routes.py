@@ -16,7 +16,6 @@ from gateway.runtime.tokens import TokenCreated, TokenPage, TokenRequest
 from gateway.transports.http_request import HttpRequest
 from gateway.transports.http_routes import Builder, HttpLimits
 from gateway.transports.operations import EMPTY, Caller, Done, Operation
-from gateway.transports.ports import Services
 
 TOKEN_ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -51,16 +50,16 @@ class TokenId(msgspec.Struct, frozen=True, kw_only=True):
     token_id: str
 
 
-async def create_token(services: Services, caller: Caller, request: TokenRequest) -> Done:
-    return Done(await services.tokens.create(request))
+async def create_token(caller: Caller, request: TokenRequest) -> Done:
+    return Done(await caller.services.tokens.create(request))
 
 
-async def list_tokens(services: Services, caller: Caller, request: calls.Empty) -> Done:
-    return Done(TokenPage(tokens=services.tokens.list()))
+async def list_tokens(caller: Caller, request: calls.Empty) -> Done:
+    return Done(TokenPage(tokens=caller.services.tokens.list()))
 
 
-async def revoke_token(services: Services, caller: Caller, request: TokenId) -> Done:
-    await services.tokens.revoke(request.token_id)
+async def revoke_token(caller: Caller, request: TokenId) -> Done:
+    await caller.services.tokens.revoke(request.token_id)
     return Done(EMPTY)
 
 
