@@ -10,7 +10,6 @@ from typing import Final
 from acp_spec.model.calls import CancelResponse, ExecuteResponse, Reply
 from acp_spec.model.enums import Boundary, Effect, SideEffect
 from acp_spec.model.errors import AcpError, Code, Reason
-from acp_spec.model.payload import ABSENT, Payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,6 @@ def error(
     side_effect: SideEffect | None = None,
     boundary: Boundary | None = None,
     retry_after_ms: int | None = None,
-    details: Payload = ABSENT,
 ) -> AcpError:
     """The error of this reason, with what the table says where nothing else is said."""
     row = ERRORS[reason]
@@ -159,7 +157,6 @@ def error(
         retry_after_ms=retry_after_ms,
         side_effect=row.side_effect if side_effect is None else side_effect,
         boundary=row.boundary if boundary is None else boundary,
-        details=details,
     )
 
 

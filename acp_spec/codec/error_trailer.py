@@ -37,7 +37,7 @@ def encode_trailer(body: ErrorBody) -> bytes:
     return to_proto(ErrorBody(error=_with_short_texts(cut), retries_spent=body.retries_spent))
 
 
-def decode_trailer(status: int, message: str, trailer: bytes | None) -> ErrorBody:
+def decode_trailer(status: int, message: str, *, trailer: bytes | None) -> ErrorBody:
     """The error of a gRPC call that failed, also when no (readable) ACP trailer came with it."""
     if trailer:
         try:

@@ -54,12 +54,18 @@ def decode_request(
     if not data and _demands_nothing(type_):
         data = b"{}"
     read_as = leniency.capitals if lower_case_enums else None
-    return _decode(type_, data, Direction.REQUEST, max_bytes, read_as)
+    return _decode(type_, data, direction=Direction.REQUEST, max_bytes=max_bytes, read_as=read_as)
 
 
 def decode_response(type_: type[T], data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTES) -> T:
     """Read a peer's response leniently; AcpFailure CONTRACT_VIOLATION where even that fails."""
-    return _decode(type_, data, Direction.RESPONSE, max_bytes, leniency.safest)
+    return _decode(
+        type_,
+        data,
+        direction=Direction.RESPONSE,
+        max_bytes=max_bytes,
+        read_as=leniency.safest,
+    )
 
 
 def decode_error(status: int, data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTES) -> ErrorBody:
@@ -75,13 +81,14 @@ def decode_error(status: int, data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTE
 def _decode(
     type_: type[T],
     data: bytes,
+    *,
     direction: Direction,
     max_bytes: int,
     read_as: leniency.ReadAs | None,
 ) -> T:
-    checked = _scan(data, direction, max_bytes)
+    checked = _scan(data, direction, max_bytes=max_bytes)
     try:
-        message = _read(type_, data, read_as)
+        message = _read(type_, data, read_as=read_as)
     except msgspec.ValidationError as said:
         raise wrong(direction, explain(type_, said)) from None
     except (msgspec.DecodeError, RecursionError) as said:
@@ -91,7 +98,7 @@ def _decode(
     return message
 
 
-def _scan(data: bytes, direction: Direction, max_bytes: int) -> bool:
+def _scan(data: bytes, direction: Direction, *, max_bytes: int) -> bool:
     """Check the whole message at once. False: it nests so deep that each payload must be looked at.
 
     A payload may nest 48 deep by itself, and the message around it adds its own levels.
@@ -105,14 +112,14 @@ def _scan(data: bytes, direction: Direction, max_bytes: int) -> bool:
     return True
 
 
-def _read(type_: type[T], data: bytes, read_as: leniency.ReadAs | None) -> T:
+def _read(type_: type[T], data: bytes, *, read_as: leniency.ReadAs | None) -> T:
     decoder: msgspec.json.Decoder[T] = _decoder(type_)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError:
         if read_as is None:
             raise
-    return decoder.decode(leniency.rewrite(type_, data, read_as))
+    return decoder.decode(leniency.rewrite(type_, data, read_as=read_as))
 
 
 @cache

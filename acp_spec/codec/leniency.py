@@ -34,7 +34,7 @@ def capitals(_enum_type: type[enum.Enum], text: str) -> str:
     return text.upper()
 
 
-def rewrite(struct: type[msgspec.Struct], data: bytes, read_as: ReadAs) -> bytes:
+def rewrite(struct: type[msgspec.Struct], data: bytes, *, read_as: ReadAs) -> bytes:
     """The same message with its enum texts read as `read_as` says; payloads byte for byte.
 
     Raises msgspec.ValidationError where the message is not made as its type says.
@@ -42,22 +42,24 @@ def rewrite(struct: type[msgspec.Struct], data: bytes, read_as: ReadAs) -> bytes
     fields = _fields_with_enums(struct)
     members = _members.decode(data)
     for name in members.keys() & fields.keys():
-        members[name] = msgspec.Raw(_field(fields[name], bytes(members[name]), read_as))
+        members[name] = msgspec.Raw(_field(fields[name], bytes(members[name]), read_as=read_as))
     return _encoder.encode(members)
 
 
-def _field(field: Field, data: bytes, read_as: ReadAs) -> bytes:
+def _field(field: Field, data: bytes, *, read_as: ReadAs) -> bytes:
     if field.many is Many.LIST:
-        items = [msgspec.Raw(_one(field, bytes(item), read_as)) for item in _items.decode(data)]
+        items = [
+            msgspec.Raw(_one(field, bytes(item), read_as=read_as)) for item in _items.decode(data)
+        ]
         return _encoder.encode(items)
-    return _one(field, data, read_as)
+    return _one(field, data, read_as=read_as)
 
 
-def _one(field: Field, data: bytes, read_as: ReadAs) -> bytes:
+def _one(field: Field, data: bytes, *, read_as: ReadAs) -> bytes:
     if data[:1] == b"n":
         return data
     if field.kind is Kind.STRUCT:
-        return rewrite(field.type, data, read_as)
+        return rewrite(field.type, data, read_as=read_as)
     assert issubclass(field.type, enum.Enum)
     return _encoder.encode(read_as(field.type, msgspec.json.decode(data, type=str)))
 

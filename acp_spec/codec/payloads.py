@@ -33,7 +33,7 @@ def check_each(message: msgspec.Struct, direction: Direction, *, max_bytes: int)
         try:
             check_payload(data, max_bytes=max_bytes)
         except PayloadRefused as problem:
-            raise refused(direction, problem, path) from None
+            raise refused(direction, problem, path=path) from None
 
 
 @cache

@@ -102,15 +102,15 @@ def from_proto(type_: type[T], data: bytes, *, direction: Direction = Direction.
 
 def decode_request(type_: type[T], data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTES) -> T:
     """Read and check a request: bounds, sizes, and every payload once."""
-    return _checked(type_, data, Direction.REQUEST, max_bytes)
+    return _checked(type_, data, direction=Direction.REQUEST, max_bytes=max_bytes)
 
 
 def decode_response(type_: type[T], data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTES) -> T:
     """Read and check a peer's response; unknown enum values read as the safest."""
-    return _checked(type_, data, Direction.RESPONSE, max_bytes)
+    return _checked(type_, data, direction=Direction.RESPONSE, max_bytes=max_bytes)
 
 
-def _checked(type_: type[T], data: bytes, direction: Direction, max_bytes: int) -> T:
+def _checked(type_: type[T], data: bytes, *, direction: Direction, max_bytes: int) -> T:
     if len(data) > max_bytes:
         detail = f"{len(data)} bytes, at most {max_bytes} are allowed"
         raise refused(direction, PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail=detail))

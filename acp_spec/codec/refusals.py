@@ -40,7 +40,7 @@ def wrong(direction: Direction, text: str) -> AcpFailure:
     )
 
 
-def refused(direction: Direction, problem: PayloadRefused, path: str = "") -> AcpFailure:
+def refused(direction: Direction, problem: PayloadRefused, *, path: str = "") -> AcpFailure:
     """The failure for text that the scanner refused; too many bytes is a reason of its own."""
     where = f"{path}: " if path else ""
     if problem.problem is not PayloadProblem.TOO_LARGE:

@@ -1,7 +1,7 @@
 """Bounds that a decoded value must keep; msgspec and the proto converters both check them.
 
-They hold where a message is read, not where one is built in Python: a decoder pays nothing for them,
-and both bindings refuse the same values. A negative count or an empty id never enters.
+They hold where a message is read, not where one is built in Python: a decoder pays nothing for
+them, and both bindings refuse the same values. A negative count or an empty id never enters.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Requests and responses of Plan, Execute, Observe, Reflect, Cancel and operations (SPEC section 3).
+"""Requests and responses of Plan, Execute, Observe, Reflect, Cancel, operations (SPEC section 3).
 
 Response types carry the reply's envelope fields (`component`, `usage`, ...) flat, as on the wire.
 An error answer is `ErrorBody`: the same envelope around an `AcpError`.
@@ -21,7 +21,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call a component made to a language model, kept for training (tokens exact when given)."""
+    """One call a component made to a language model, kept for training (token ids are exact)."""
 
     id: str
     model: str = ""
@@ -51,7 +51,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SettledCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call as a planner or reflector sees it: its settled attempt. `truncated` = cut at 64 KiB."""
+    """A call as a planner or reflector sees it: its settled attempt. `truncated`: over 64 KiB."""
 
     call_id: str
     step: str = ""

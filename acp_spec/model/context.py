@@ -1,6 +1,6 @@
 """The context that rides in every request (SPEC section 2).
 
-Time travels as *time left* (`timeout_ms`), never as a clock reading: clocks differ between machines.
+Time travels as *time left* (`timeout_ms`), never as a clock reading: two machines' clocks differ.
 """
 
 import msgspec
@@ -28,7 +28,7 @@ class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Identity, time left, budget and position of one attempt. `(call_id, attempt)` addresses it."""
+    """Identity, time left, budget, position of one attempt. `(call_id, attempt)` addresses it."""
 
     session_id: NonEmpty
     lineage_id: NonEmpty

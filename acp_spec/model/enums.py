@@ -1,4 +1,4 @@
-"""Closed vocabularies of ACP v1 (SPEC sections 1-8). The value is the JSON form: capitals, no prefix.
+"""Closed vocabularies of ACP v1 (SPEC sections 1-8). The value is the JSON form: capitals, bare.
 
 Enums are strict: an unknown value in a request is an error. What a *response* with an unknown value
 reads as (`SAFEST`) is applied by the codec, never here.
@@ -118,7 +118,7 @@ class SessionStatus(enum.Enum):
 
 
 class StepStatus(enum.Enum):
-    """Of a step, and of a sub-goal in `results[]`. PENDING and RUNNING are seen only while it runs."""
+    """Of a step, and of a sub-goal in `results[]`. PENDING and RUNNING: only while it runs."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -161,4 +161,4 @@ SAFEST: dict[type[enum.Enum], enum.Enum] = {
     CancelState: CancelState.UNKNOWN_CALL,
     HealthStatus: HealthStatus.NOT_SERVING,
 }
-"""What an unknown value in a *response* reads as; an enum not listed is a CONTRACT_VIOLATION there."""
+"""What an unknown value in a *response* reads as; not listed = CONTRACT_VIOLATION there."""

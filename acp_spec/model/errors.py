@@ -1,7 +1,8 @@
 """The error that crosses every border (SPEC section 5): one shape on both bindings.
 
-The table reason -> code, HTTP status, retryable, default side effect is `acp_spec.bindings`; here are
-only the vocabulary and the value. A peer's failure is this value; our own mistake is an assertion.
+The table reason -> code, HTTP status, retryable, default side effect is `acp_spec.bindings`; here
+are only the vocabulary and the value. A peer's failure is this value; our own mistake is an
+assertion.
 """
 
 import enum
@@ -35,7 +36,7 @@ class Code(enum.Enum):
 
 
 class Reason(enum.Enum):
-    """Reasons the spec itself gives; a component may use others of its own (`AcpError.reason` is text)."""
+    """Reasons the spec itself gives; a component may use others (`AcpError.reason` is text)."""
 
     INVALID_REQUEST = "INVALID_REQUEST"
     SEMANTIC_MISMATCH = "SEMANTIC_MISMATCH"

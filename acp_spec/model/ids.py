@@ -1,7 +1,7 @@
 """Identifiers (SPEC section 2 and 9.1). All are functions of their arguments: no clock, no chance.
 
-`session_id` is 26 Crockford characters: 48-bit milliseconds, 16-bit node, 64-bit random. It sorts by
-time and names the gateway that owns the session.
+`session_id` is 26 Crockford characters: 48-bit milliseconds, 16-bit node, 64-bit random. It sorts
+by time and names the gateway that owns the session.
 """
 
 import hashlib
@@ -17,9 +17,11 @@ _PAIRS = [high + low for high in CROCKFORD for low in CROCKFORD]
 SESSION_ID_LENGTH = 26
 
 
-def session_id(time_ms: int, node: int, random_64: int) -> SessionId:
+def session_id(time_ms: int, node: int, *, random_64: int) -> SessionId:
     """The id of a session opened at `time_ms` on gateway `node` (both must fit their bits)."""
-    assert 0 <= time_ms < 1 << 48 and 0 <= node < 1 << 16 and 0 <= random_64 < 1 << 64
+    assert 0 <= time_ms < 1 << 48
+    assert 0 <= node < 1 << 16
+    assert 0 <= random_64 < 1 << 64
     number = time_ms << 80 | node << 64 | random_64
     parts = [""] * 13
     for index in range(12, -1, -1):
@@ -52,7 +54,7 @@ def _number(session: str) -> int:
     return number
 
 
-def call_id(session: str, step: str, sub_goal: str, generation: int, redo: int) -> CallId:
+def call_id(session: str, step: str, *, sub_goal: str, generation: int, redo: int) -> CallId:
     """One logical call (SPEC 9.1): stable over retries, crash and replay. 32 hex characters."""
     text = f"{session}\0{step}\0{sub_goal}\0{generation}\0{redo}"
     return CallId(hashlib.sha256(text.encode()).hexdigest()[:32])

@@ -1,6 +1,6 @@
 """A plan: sub-goals, the graph between them, and where their data comes from (SPEC section 3).
 
-A planner's text is never run: data flows by JSON Pointer bindings, conditions are plain comparisons.
+A planner's text is never run: data flows by JSON Pointer bindings, conditions are comparisons.
 """
 
 import msgspec

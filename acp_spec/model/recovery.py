@@ -27,7 +27,7 @@ class Option(enum.Enum):
 
 
 class RecoveryView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything known at decision time; features are recorded as computed here, never recomputed."""
+    """Everything known at decision time; features are recorded as computed, never recomputed."""
 
     session_id: str
     call_id: str

@@ -1,1 +1,1 @@
-"""The protocol buffer source of ACP and what protoc makes of it (`make gen`); never edited by hand."""
+"""The protocol buffer source of ACP and what protoc makes of it (`make gen`)."""

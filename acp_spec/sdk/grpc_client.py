@@ -208,7 +208,7 @@ def _timeout_s(context: Context | None) -> float:
 def _failed(failed: grpc.aio.AioRpcError) -> ErrorBody:
     trailers = failed.trailing_metadata() or ()
     trailer = next((value for name, value in trailers if name == fields.ACP_ERROR_TRAILER), None)
-    return decode_trailer(failed.code().value[0], failed.details() or "", trailer)
+    return decode_trailer(failed.code().value[0], failed.details() or "", trailer=trailer)
 
 
 def _cut() -> ErrorBody:

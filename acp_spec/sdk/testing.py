@@ -131,12 +131,12 @@ def build_context(
 ) -> Context:
     """A context as a gateway would write it; what is not stated is fresh and valid."""
     number = next(_COUNTED)
-    session = stated.get("session_id", session_id(1_700_000_000_000 + number, 1, number))
+    session = stated.get("session_id", session_id(1_700_000_000_000 + number, 1, random_64=number))
     text = b"" if arguments is None else bytes(write(arguments))
     return Context(
         session_id=session,
         lineage_id=f"{session}.000000000000",
-        call_id=stated.get("call_id", call_id(session, "test", "", 0, 0)),
+        call_id=stated.get("call_id", call_id(session, "test", sub_goal="", generation=0, redo=0)),
         attempt=stated.get("attempt", 1),
         body_digest=stated.get("body_digest", body_digest(action, text)),
         timeout_ms=stated.get("timeout_ms", 10_000),

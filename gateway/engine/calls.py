@@ -163,7 +163,9 @@ def _created(state: SessionState, intent: Intent, world: World) -> CallCreated:
     timeout_ms = step.timeout_ms or semantics.timeout_ms or world.default_timeout_ms
     return CallCreated(
         at_ms=world.at_ms,
-        call_id=call_id(state.session_id, step.name, goal, entry.generation, redo),
+        call_id=call_id(
+            state.session_id, step.name, sub_goal=goal, generation=entry.generation, redo=redo
+        ),
         step=step.name,
         role=intent.role,
         sub_goal=goal,

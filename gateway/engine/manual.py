@@ -44,7 +44,7 @@ def manual_call(state: SessionState, step: ManualStep, world: World) -> CallCrea
     name = "" if plan else asked.action
     return CallCreated(
         at_ms=world.at_ms,
-        call_id=call_id(state.session_id, step.step_key, "", 0, 0),
+        call_id=call_id(state.session_id, step.step_key, sub_goal="", generation=0, redo=0),
         step=step.step_key,
         role=role,
         component=offer.card.name,

@@ -72,7 +72,7 @@ class Openings:
         self._unwritten_keys: dict[bytes, _Key] = {}
 
     def open(self, request: OpenSession, principal: Principal, trace: Trace) -> tuple[str, bool]:
-        """The session's id, and whether it is new. It is durable after the committer's next sync."""
+        """The session's id, and whether it is new. Durable after the committer's next sync."""
         digest = hashlib.sha256(encode(request)).hexdigest()
         known = self._known(request, principal, digest)
         if known is not None:
@@ -137,7 +137,7 @@ class Openings:
     ) -> Opened:
         limits = self._limits
         now_ms = self._driver.clock.now_ms()
-        new_id = session_id(now_ms, self._node, self._chance.random_64())
+        new_id = session_id(now_ms, self._node, random_64=self._chance.random_64())
         intended = pins(workflow, self._targets.catalog(), request.labels)
         policies = self._policies(workflow)
         input_sha256 = hashlib.sha256(bytes(request.input)).hexdigest()

@@ -68,15 +68,15 @@ _OPTIONAL_BODY: Final = frozenset(
 def all(comments: Comments) -> Iterator[tuple[str, Schema]]:
     """Both documents: `component` and `gateway`."""
     for name, (title, about, routes) in _TITLES.items():
-        yield name, _document(title, about, routes, comments)
+        yield name, _document(title, about, routes=routes, comments=comments)
 
 
-def _document(title: str, about: str, routes: tuple[Route, ...], comments: Comments) -> Schema:
+def _document(title: str, about: str, *, routes: tuple[Route, ...], comments: Comments) -> Schema:
     paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, comments)
     bodies = {type_: None for route in routes for type_ in _types(route)} | {ErrorBody: None}
-    schemas = definitions(tuple(bodies), comments, _PREFIX)
+    schemas = definitions(tuple(bodies), comments, prefix=_PREFIX)
     return {
         "openapi": "3.1.0",
         "info": {"title": title, "description": about, "version": fields.VERSION},

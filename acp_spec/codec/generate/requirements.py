@@ -42,11 +42,11 @@ def parse(spec: str) -> Iterator[Requirement]:
             section = heading[1]
         if not (begin := _BEGIN.match(line)):
             continue
-        yield from _statements(begin, lines, section)
+        yield from _statements(begin, lines, section=section)
 
 
 def _statements(
-    begin: re.Match[str] | None, lines: Iterator[str], section: str
+    begin: re.Match[str] | None, lines: Iterator[str], *, section: str
 ) -> Iterator[Requirement]:
     """The statement that begins here and those that follow it without a blank line."""
     while begin:

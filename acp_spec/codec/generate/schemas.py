@@ -41,24 +41,24 @@ def all(comments: Comments) -> Iterator[tuple[str, Schema]]:
 def standalone(struct: type[msgspec.Struct], comments: Comments) -> Schema:
     """The schema of one message with everything it refers to in `$defs`."""
     name = message_name(struct)
-    defs = definitions((struct,), comments, HERE)
+    defs = definitions((struct,), comments, prefix=HERE)
     own = defs.pop(name)
     document = {"$schema": DIALECT, "$id": f"urn:acp:v1:{name}", "title": name, **own}
     return document | ({"$defs": defs} if defs else {})
 
 
 def definitions(
-    structs: tuple[type[msgspec.Struct], ...], comments: Comments, prefix: str
+    structs: tuple[type[msgspec.Struct], ...], comments: Comments, *, prefix: str
 ) -> dict[str, Schema]:
     """Schemas by name of these messages and of all they hold; `prefix` is how they refer."""
     held = {inner: None for struct in structs for inner in structs_within(struct)}
     enums = {f.type: None for s in held for f in shape_of(s).fields if f.kind is Kind.ENUM}
-    found = {message_name(struct): _message(struct, comments, prefix) for struct in held}
+    found = {message_name(struct): _message(struct, comments, prefix=prefix) for struct in held}
     found |= {type_.__name__: _enum(type_, comments) for type_ in enums}
     return dict(sorted(found.items()))
 
 
-def _message(struct: type[msgspec.Struct], comments: Comments, prefix: str) -> Schema:
+def _message(struct: type[msgspec.Struct], comments: Comments, *, prefix: str) -> Schema:
     name = message_name(struct)
     fields = shape_of(struct).fields
     schema: Schema = _described(comments.of(name) or _docstring(struct)) | {"type": "object"}

@@ -24,7 +24,7 @@ from gateway.stores.trajectory_log import Line, TrajectoryLog, head_of, log_file
 
 
 def _session(number: int) -> str:
-    return session_id(1_700_000_000_000, 0, number)
+    return session_id(1_700_000_000_000, 0, random_64=number)
 
 
 def _build(session: str) -> Trajectory | None:

@@ -20,7 +20,7 @@ HOUR = 3_600_000
 
 
 def _session(number: int, time_ms: int = NOON) -> str:
-    return session_id(time_ms, 0, number)
+    return session_id(time_ms, 0, random_64=number)
 
 
 def _line(number: int, sequence: int = 7, *, text: bytes = b'"x"') -> bytes:
