@@ -7,15 +7,13 @@ left out: the body is authoritative, headers are copies.
 
 import asyncio
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.bindings.fields import ACP_VERSION, AUTHORIZATION, JSON, MAX_RESPONSE_BYTES, VERSION
+from acp_spec.bindings.fields import ACP_TIMEOUT_MS, JSON
 from acp_spec.bindings.routes import COMPONENT_ROUTES
 from acp_spec.codec.json import decode_response, encode
 from acp_spec.model.calls import CancelRequest, CancelResponse, OperationState
@@ -31,30 +29,21 @@ from gateway.transports.attempts import Attempt, AttemptKey
 from gateway.transports.http_link import Fault, Response
 from gateway.transports.http_pool import HttpPool, PoolLimits
 from gateway.transports.http_replies import error_of, fault_error, faulty, media_type, read_reply
+from gateway.transports.outbound import (
+    VERSION_FIELD,
+    ConnectionOptions,
+    Credentials,
+    Fields,
+    authorization,
+    call_fields,
+    no_credentials,
+    with_context,
+)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-Credentials = Callable[[str], str]
-"""`credentials(name)` gives the Authorization value; raises CredentialUnavailable."""
-
 _PATHS: Final[dict[str, tuple[str, str]]] = {r.name: (r.method, r.path) for r in COMPONENT_ROUTES}
 _ROUTE_OF: Final[dict[StepRole, str]] = {role: role.value.lower() for role in StepRole}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
-    """What a connection may use. `max_request_bytes` is the card's (0: it states none)."""
-
-    max_response_bytes: int = MAX_RESPONSE_BYTES
-    max_request_bytes: int = 0
-    connect_timeout_ms: int = 1_000
-    connections_max: int = 256
-    auth: str = ""
-
-
-def no_credentials(name: str) -> str:
-    """Credentials of a gateway that has none."""
-    raise CredentialUnavailable(f"no credential {name!r}: name it in outbound.credentials")
 
 
 class HttpConnection:
@@ -65,7 +54,7 @@ class HttpConnection:
         target: Target,
         guard: AddressGuard,
         *,
-        options: HttpOptions = HttpOptions(),
+        options: ConnectionOptions = ConnectionOptions(),
         credentials: Credentials = no_credentials,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -144,7 +133,7 @@ class HttpConnection:
         except CredentialUnavailable as missing:
             failure = error(Reason.UNAVAILABLE, str(missing), side_effect=SideEffect.NONE)
             raise AcpFailure(failure) from None
-        head += b"acp-timeout-ms: %d\r\n" % timeout_ms
+        head += f"{ACP_TIMEOUT_MS}: {timeout_ms}\r\n".encode()
         if method != "GET":
             head += b"content-length: %d\r\n" % len(body)
         question = _Question(head + b"\r\n" + body)
@@ -177,18 +166,13 @@ class HttpConnection:
             f"{method} {self._target.base}{path} HTTP/1.1\r\n"
             f"host: {self._target.authority}\r\n"
             f"content-type: {JSON}\r\n"
-            f"{ACP_VERSION}: {VERSION}\r\n"
+            f"{_lines([VERSION_FIELD])}"
         ).encode()
 
     def _authorization(self, name: str) -> bytes:
         """The header line of the credential `name`, or of the connection's own."""
         name = name or self._auth
-        if not name:
-            return b""
-        value = self._credentials(name)
-        if not _is_header_value(value):
-            raise CredentialUnavailable(f"credential {name!r} holds characters no header may have")
-        return f"{AUTHORIZATION}: {value}\r\n".encode()
+        return _lines(authorization(name, self._credentials)).encode() if name else b""
 
 
 class _HttpAttempt(Attempt):
@@ -253,28 +237,10 @@ class _Question:
             self.answer.set_exception(AcpFailure(fault_error(fault, message)))
 
 
-def with_context(context: Context, body: bytes) -> bytes:
-    """The request: `body`'s object with `context` as its first member, all other bytes as given."""
-    rest = body.lstrip()[1:]
-    comma = b"" if rest[:1] != b'"' and rest.lstrip()[:1] == b"}" else b","
-    return b'{"context":%b%b%b' % (encode(context), comma, rest)
-
-
 def _call_headers(context: Context, length: int) -> bytes:
-    headers = b"idempotency-key: %b\r\nacp-timeout-ms: %d\r\ncontent-length: %d\r\n" % (
-        context.call_id.encode(),
-        context.timeout_ms,
-        length,
-    )
-    for name, value in (
-        (b"traceparent", context.traceparent),
-        (b"tracestate", context.tracestate),
-        (b"baggage", context.baggage),
-    ):
-        if value and _is_header_value(value):
-            headers += b"%b: %b\r\n" % (name, value.encode())
-    return headers + b"\r\n"
+    sizes = f"{ACP_TIMEOUT_MS}: {context.timeout_ms}\r\ncontent-length: {length}\r\n\r\n"
+    return (_lines(call_fields(context)) + sizes).encode()
 
 
-def _is_header_value(value: str) -> bool:
-    return value.isascii() and value.isprintable()
+def _lines(fields: Fields) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in fields])

@@ -56,8 +56,13 @@ def faulty(fault: Fault, message: str, effect: Effect) -> Answer:
 
 
 def fault_error(fault: Fault, message: str) -> AcpError:
-    """The same for a question (describe, health, cancel), which does nothing."""
+    """The same for a question (describe, health, cancel), which does nothing.
+
+    An address outside the allow-list is what whoever registered it must change, so it is no 503.
+    """
     reason, boundary = _FAULTS[fault]
+    if fault is Fault.REFUSED_ADDRESS:
+        reason = Reason.PERMISSION_DENIED
     return error(reason, message, side_effect=SideEffect.NONE, boundary=boundary)
 
 

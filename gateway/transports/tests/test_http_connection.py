@@ -12,7 +12,8 @@ from acp_spec.model.errors import AcpFailure, Code
 from gateway.config.networks import LOOPBACK_NETWORKS
 from gateway.runtime.connection import Answer, Connection, Outgoing
 from gateway.transports.address_guard import HTTP_SCHEMES, AddressGuard, parse_component_url
-from gateway.transports.http_connection import HttpConnection, HttpOptions, with_context
+from gateway.transports.http_connection import HttpConnection
+from gateway.transports.outbound import ConnectionOptions, with_context
 from gateway.transports.tests.raw_peer import (
     GUARD,
     Answers,
@@ -31,7 +32,9 @@ from gateway.transports.tests.raw_peer import (
 GOOD = b'{"output":{"cents":0.10,"n":123456789012345678.90},"side_effect":"PERFORMED"}'
 
 
-def to(port: int, *, options: HttpOptions = HttpOptions(), base: str = "") -> HttpConnection:
+def to(
+    port: int, *, options: ConnectionOptions = ConnectionOptions(), base: str = ""
+) -> HttpConnection:
     target = parse_component_url(f"http://127.0.0.1:{port}{base}", HTTP_SCHEMES)
     return HttpConnection(target, GUARD, options=options)
 
@@ -41,7 +44,10 @@ def is_a_connection(connection: HttpConnection) -> Connection:
 
 
 def answer_of(
-    behaviour: Behaviour, call: Outgoing | None = None, *, options: HttpOptions = HttpOptions()
+    behaviour: Behaviour,
+    call: Outgoing | None = None,
+    *,
+    options: ConnectionOptions = ConnectionOptions(),
 ) -> Answer:
     """What one call to a peer with this behaviour comes to."""
 
@@ -119,8 +125,8 @@ def test_a_credential_is_sent_and_its_absence_sends_nothing() -> None:
 
         async with peer(behave) as served:
             target = parse_component_url(f"http://127.0.0.1:{served.port}", HTTP_SCHEMES)
-            secrets = {"ledger": "Bearer s3cret", "bad": "a\r\nb"}
-            options = HttpOptions(auth="ledger")
+            secrets = {"ledger": "s3cret", "bad": "a\r\nb"}
+            options = ConnectionOptions(auth="ledger")
             connection = HttpConnection(
                 target, GUARD, options=options, credentials=secrets.__getitem__
             )
@@ -138,7 +144,7 @@ def test_a_credential_is_sent_and_its_absence_sends_nothing() -> None:
 
 
 def test_a_request_over_the_cards_limit_is_not_sent() -> None:
-    answer = answer_of(answering(http(GOOD)), options=HttpOptions(max_request_bytes=100))
+    answer = answer_of(answering(http(GOOD)), options=ConnectionOptions(max_request_bytes=100))
     assert (reason(answer), answer.not_sent) == ("PAYLOAD_TOO_LARGE", True)
     assert answer.side_effect is SideEffect.NONE
 
@@ -166,7 +172,7 @@ def test_the_time_a_call_waited_for_a_connection_is_taken_from_what_it_is_given(
                 await peer.say(http(GOOD))
 
         async with peer(behave) as served:
-            connection = to(served.port, options=HttpOptions(connections_max=1))
+            connection = to(served.port, options=ConnectionOptions(connections_max=1))
             answers = Answers()
             for number in (1, 2):
                 connection.send(outgoing(context(f"c{number}")), answers)
@@ -338,7 +344,7 @@ def test_an_unknown_verdict_breaks_the_contract() -> None:
     ],
 )
 def test_an_answer_over_the_limit_is_refused_while_it_comes(response: bytes) -> None:
-    answer = answer_of(answering(response), options=HttpOptions(max_response_bytes=1_000))
+    answer = answer_of(answering(response), options=ConnectionOptions(max_response_bytes=1_000))
     assert (reason(answer), answer.side_effect) == ("PAYLOAD_TOO_LARGE", SideEffect.UNKNOWN)
 
 
