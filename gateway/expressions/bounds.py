@@ -36,12 +36,19 @@ MAX_NAMED_BYTES: Final = 64 * 1024
 MAX_OUTPUT_BYTES: Final = 64 * 1024
 MAX_MACRO_ELEMENTS: Final = 100
 
-_BUDGET_NS: Final = 60_000_000
+_BUDGET_NS: Final = 50_000_000
 _BYTES_PER_CELL: Final = 64
 _OPERATION_NS: Final = 400.0
-_CLONE_NS: Final = 50.0
-_DECODE_NS: Final = 700.0
-_ENCODE_NS: Final = 1_000.0
+_CLONE_NS: Final = 60.0
+# Reading JSON and handing it to the library: per element, container and string, and per number
+# where spelling has to be compared with the double it becomes.
+_ELEMENT_NS: Final = 150.0
+_CONTAINER_NS: Final = 800.0
+_STRING_NS: Final = 1_100.0
+_CAREFUL_NS: Final = 2_000.0
+# Taking a value out of the library, and writing it canonically.
+_TAKE_NS: Final = 300.0
+_ENCODE_NS: Final = 800.0
 # A pattern is compiled at every use. A class such as \w is a table of all of Unicode.
 _PATTERN_MAX_CHARACTERS: Final = 256
 _PATTERN_MAX_NS: Final = 10_000_000
@@ -57,20 +64,29 @@ _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _EXACT_FROM_CELLS: Final = 1_000
 
 
-def cells(data: bytes) -> int:
-    """The size of a value from its JSON text, never too low."""
-    estimate = data.count(b",") + data.count(b"[") + data.count(b"{")
-    if estimate > _EXACT_FROM_CELLS and b'"' in data:
-        structure = _STRINGS.sub(b"", data)
-        estimate = structure.count(b",") + structure.count(b"[") + structure.count(b"{")
-    return 1 + estimate + len(data) // _BYTES_PER_CELL
-
-
 class Extent(NamedTuple):
-    """A named value's cells and, if it is a list or its keys, how many elements a macro meets."""
+    """What a named value costs: cells, elements that a macro would meet, time to read it in."""
 
     cells: int
-    elements: int
+    elements: int = 0
+    decode_ns: float = 0.0
+
+
+def extent_of(data: bytes, *, elements: int, careful: bool) -> Extent:
+    """The extent of a value from its JSON text, never too low; `careful`: its numbers are odd."""
+    quotes = data.count(b'"')
+    commas, lists, objects = data.count(b","), data.count(b"["), data.count(b"{")
+    if commas + lists + objects > _EXACT_FROM_CELLS and quotes:
+        structure = _STRINGS.sub(b"", data)
+        commas, lists = structure.count(b","), structure.count(b"[")
+        objects = structure.count(b"{")
+    return Extent(
+        cells=1 + commas + lists + 2 * objects + len(data) // _BYTES_PER_CELL,
+        elements=elements,
+        decode_ns=(1 + commas) * (_CAREFUL_NS if careful else _ELEMENT_NS)
+        + (lists + objects) * _CONTAINER_NS
+        + quotes / 2 * _STRING_NS,
+    )
 
 
 class _Amount(NamedTuple):
@@ -107,7 +123,7 @@ def check_cost(tree: Node, extents: Mapping[Ref, Extent]) -> None:
             )
     estimator = _Estimator(extents)
     output = estimator.size(tree)
-    decoding = sum(extent.cells for extent in extents.values()) * _DECODE_NS
+    decoding = sum(extent.decode_ns for extent in extents.values())
     total_ns = decoding + estimator.work.fixed + output.fixed * _ENCODE_NS
     if total_ns > _BUDGET_NS:
         raise violation(
@@ -169,7 +185,7 @@ class _Estimator:
         sizes = _Amount(0.0)
         for argument in node.arguments:
             sizes = sizes.plus(self.size(argument))
-        self.spend(sizes, _DECODE_NS if node.function == "size" else _CLONE_NS)
+        self.spend(sizes, _TAKE_NS if node.function == "size" else _CLONE_NS)
         if node.function == "matches":
             pattern = node.arguments[1]
             assert isinstance(pattern, Literal)
@@ -212,7 +228,7 @@ class _Estimator:
         size = self.size(node)
         match node:
             case Ref():
-                return self.extents.get(node, Extent(1, 0))
+                return self.extents.get(node, Extent(1))
             case ListOf(items):
                 return Extent(int(size.fixed), len(items))
             case Macro(receiver=inner):

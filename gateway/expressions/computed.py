@@ -21,13 +21,13 @@ from gateway.expressions.bounds import (
     MAX_NAMED_BYTES,
     MAX_OUTPUT_BYTES,
     Extent,
-    cells,
     check_cost,
     check_pattern,
+    extent_of,
 )
 from gateway.expressions.fault import ExpressionError, violation
 from gateway.expressions.parsing import parse
-from gateway.expressions.path import Path, Scope
+from gateway.expressions.path import Finder, Path, Scope
 from gateway.expressions.printing import SIZE_FUNCTION, Printed, printed
 from gateway.expressions.syntax import Call, Literal, Node, Ref, children
 
@@ -70,8 +70,9 @@ class Computed:
         variables: Variables = {}
         inexact: set[float] = set()
         extents: dict[Ref, Extent] = {}
+        finder = Finder(scope)
         for name, ref in self.shape.values.items():
-            data = ref.path.find(scope)
+            data = finder.find(ref.path)
             if data is None:
                 continue
             if len(data) > MAX_NAMED_BYTES:
@@ -80,13 +81,15 @@ class Computed:
                     "copied by its bare path",
                     ref.column,
                 )
-            value = _decode(data, inexact)
+            careful = _MAYBE_INEXACT.search(data) is not None
+            value = _decode(data, inexact) if careful else jiter.from_json(data, cache_mode="none")
             if ref.as_keys and isinstance(value, Mapping):
                 value = sorted(value)
             variables[name] = value
-            extents[ref] = Extent(cells(data), len(value) if isinstance(value, list) else 0)
+            elements = len(value) if isinstance(value, list) else 0
+            extents[ref] = extent_of(data, elements=elements, careful=careful)
         for name, path in self.shape.presences.items():
-            variables[name] = path.find(scope) is not None
+            variables[name] = finder.find(path) is not None
         check_cost(self.tree, extents)
         return variables, frozenset(inexact)
 
@@ -188,9 +191,6 @@ def _patterns(node: Node) -> list[Literal]:
 
 def _decode(data: bytes, inexact: set[float]) -> Plain:
     """A value as CEL sees it: int64 or double. Doubles that lost digits go to `inexact`."""
-    if _MAYBE_INEXACT.search(data) is None:
-        value: Plain = jiter.from_json(data, cache_mode="none")
-        return value
 
     def double(text: str) -> float:
         number = float(text)

@@ -16,6 +16,9 @@ __all__ = ["Expression", "ExpressionError", "Path", "Scope", "compile_expression
 
 MAX_TEXT_BYTES: Final = 2048
 
+# Deeper than any document made by hand; each part reads the container around it.
+MAX_PATH_PARTS: Final = 24
+
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _PART: Final = re.compile(
     rf"""\.(?P<name>{_NAME})|\[(?P<index>0|[1-9][0-9]{{0,8}})\]|\[(?P<key>"[^"\\]*"|'[^'\\]*')\]"""
@@ -86,6 +89,8 @@ def compile_expression(text: str) -> Expression:
         )
     path = bare_path(text)
     if path is not None:
+        if len(path.parts) > MAX_PATH_PARTS:
+            raise ExpressionError(f"a path has at most {MAX_PATH_PARTS} parts", path.column)
         return Expression(text=text, path=path)
     return Expression(text=text, computed=compile_computed(text))
 

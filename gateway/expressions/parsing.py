@@ -35,7 +35,7 @@ from gateway.expressions.tokens import Kind, Token, tokens_of
 
 # Well below what the CEL library's own recursive parser survives.
 MAX_DEPTH: Final = 24
-MAX_SUFFIXES: Final = 32
+MAX_SUFFIXES: Final = 24
 MAX_MARKS: Final = 8
 MAX_MACRO_ELEMENTS: Final = 100
 

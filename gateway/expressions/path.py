@@ -4,7 +4,6 @@ A name selects a member of an object and a number an element of an array, nothin
 coercion, so that a path means the same for every document. Found bytes are copies.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -39,24 +38,46 @@ class Path:
 
     def find(self, scope: Scope) -> bytes | None:
         """The exact source text of the value, or None if there is none."""
-        data = scope.get(self.root)
-        return None if data is None else _descend(data.strip(_WHITE), self.parts)
+        return Finder(scope).find(self)
 
 
-def _descend(value: bytes, parts: Sequence[str | int]) -> bytes | None:
-    for part in parts:
-        opener = value[:1]
-        if isinstance(part, str):
-            child = _MEMBERS.decode(value).get(part) if opener == b"{" else None
-        elif opener == b"[":
-            elements = _ELEMENTS.decode(value)
-            child = elements[part] if part < len(elements) else None
-        else:
-            child = None
-        if child is None:
+class Finder:
+    """Finds many paths in one scope; no container is read twice, however many paths cross it."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._texts: dict[tuple[str | int, ...], bytes | None] = {}
+        self._members: dict[tuple[str | int, ...], dict[str, msgspec.Raw]] = {}
+        self._elements: dict[tuple[str | int, ...], list[msgspec.Raw]] = {}
+
+    def find(self, path: Path) -> bytes | None:
+        """The exact source text of the value, or None if there is none."""
+        return self._text((path.root, *path.parts))
+
+    def _text(self, keys: tuple[str | int, ...]) -> bytes | None:
+        if keys not in self._texts:
+            self._texts[keys] = self._child(keys[:-1], keys[-1]) if keys[1:] else self._root(keys)
+        return self._texts[keys]
+
+    def _root(self, keys: tuple[str | int, ...]) -> bytes | None:
+        data = self._scope.get(str(keys[0]))
+        return None if data is None else data.strip(_WHITE)
+
+    def _child(self, keys: tuple[str | int, ...], part: str | int) -> bytes | None:
+        container = self._text(keys)
+        if container is None:
             return None
-        value = bytes(child)
-    return value
+        child: msgspec.Raw | None = None
+        if isinstance(part, str) and container[:1] == b"{":
+            if keys not in self._members:
+                self._members[keys] = _MEMBERS.decode(container)
+            child = self._members[keys].get(part)
+        elif isinstance(part, int) and container[:1] == b"[":
+            if keys not in self._elements:
+                self._elements[keys] = _ELEMENTS.decode(container)
+            elements = self._elements[keys]
+            child = elements[part] if part < len(elements) else None
+        return None if child is None else bytes(child)
 
 
 def _spelled(part: str | int) -> str:
