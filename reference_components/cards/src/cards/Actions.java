@@ -28,9 +28,9 @@ final class Actions {
 
     private Actions() {}
 
-    private static Vault.Change freeze(Map<String, Object> card, Request request, Vault vault) throws Failure {
-        refuseCancelled(card);
-        return become(card, "FROZEN");
+    private static Vault.Change freeze(Map<String, Object> card, Request request, Vault vault) {
+        // A cancelled card is stopped already, and stays cancelled.
+        return become(card, card.get("status").equals("CANCELLED") ? "CANCELLED" : "FROZEN");
     }
 
     private static Vault.Change activate(Map<String, Object> card, Request request, Vault vault) throws Failure {

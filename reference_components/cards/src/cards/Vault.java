@@ -31,14 +31,15 @@ final class Vault implements AutoCloseable {
 
     Vault(Path opening, Path journalFile, long ttlMs) throws IOException, Json.BadJson {
         this.ttlMs = ttlMs;
-        journal = FileChannel.open(journalFile, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        journal = FileChannel.open(journalFile, StandardOpenOption.CREATE, StandardOpenOption.READ,
+                StandardOpenOption.WRITE);
         if (journal.tryLock() == null) {
             throw new IOException("another process uses " + journalFile);
         }
         for (Object card : (List<?>) Json.parse(Files.readAllBytes(opening))) {
             store(member(card));
         }
-        long whole = replay(Files.readAllBytes(journalFile));
+        long whole = replay(readJournal());
         journal.truncate(whole);
         journal.position(whole);
     }
@@ -94,6 +95,16 @@ final class Vault implements AutoCloseable {
         journal.close();
     }
 
+    /** Through the locked channel: closing a second one on the file would give up the lock (POSIX). */
+    private byte[] readJournal() throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate((int) journal.size());
+        while (bytes.hasRemaining() && journal.read(bytes) >= 0) {
+            continue;
+        }
+        return bytes.array();
+    }
+
+    /** Takes in every whole line; returns where the last one ends. */
     private long replay(byte[] bytes) throws Json.BadJson {
         int start = 0;
         for (int i = 0; i < bytes.length; i++) {
