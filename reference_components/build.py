@@ -65,7 +65,7 @@ class Builder:
         place = self._place(spec, sources)
         with self._locked(spec.name):
             if not place.is_dir():
-                self._build_into(spec, place, sources)
+                self._build_into(spec, place, sources=sources)
         return place
 
     def _place(self, spec: ComponentSpec, sources: Mapping[PurePosixPath, bytes]) -> Path:
@@ -82,7 +82,7 @@ class Builder:
             yield
 
     def _build_into(
-        self, spec: ComponentSpec, place: Path, sources: Mapping[PurePosixPath, bytes]
+        self, spec: ComponentSpec, place: Path, *, sources: Mapping[PurePosixPath, bytes]
     ) -> None:
         with tempfile.TemporaryDirectory(
             prefix=f"{spec.name}.", dir=self._build_dir, ignore_cleanup_errors=True
@@ -93,11 +93,11 @@ class Builder:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
             for command in spec.build:
-                self._run(spec, command, workshop)
+                self._run(spec, command, workshop=workshop)
             workshop.rename(place)
         self._forget_older(spec.name, place)
 
-    def _run(self, spec: ComponentSpec, command: tuple[str, ...], workshop: Path) -> None:
+    def _run(self, spec: ComponentSpec, command: tuple[str, ...], *, workshop: Path) -> None:
         values = {"build": str(workshop), "cache": str(self._build_dir.resolve() / "cache")}
         environment = {name: fill(value, values) for name, value in spec.build_env.items()}
         try:

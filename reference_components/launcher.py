@@ -53,7 +53,7 @@ class Running:
     """One started component: where it serves, and the handle to end it."""
 
     def __init__(
-        self, spec: ComponentSpec, process: subprocess.Popen[bytes], port: int, log_file: Path
+        self, spec: ComponentSpec, process: subprocess.Popen[bytes], *, port: int, log_file: Path
     ) -> None:
         self.spec = spec
         self.name = spec.name
@@ -232,7 +232,7 @@ class Launcher:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # a Ctrl-C reaches the launcher only, which then stops us
             )
-        running = Running(spec, process, port, log_file)
+        running = Running(spec, process, port=port, log_file=log_file)
         self._running.append(running)
         return running
 
