@@ -53,7 +53,7 @@ CACHE_BYTES = 8 * MIB
 OPEN_FILES_MAX = 512
 DIRECTORY_MODE = 0o700  # it holds the keys of sessions
 
-_SEALED = frozenset({Table.JOURNAL, Table.SESSION, Table.SHARD, Table.KEY})
+_SEALED = frozenset({Table.JOURNAL, Table.KEY})
 _BUFFER_BYTES = {Table.JOURNAL: JOURNAL_BUFFER_BYTES, Table.OUTBOX: QUEUE_BUFFER_BYTES}
 
 

@@ -6,8 +6,8 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | table | key | value |
 |---|---|---|
 | JOURNAL | session_id, first sequence | the events appended together (`event_codec`), sealed |
-| SESSION | session_id | summary or snapshot, sealed |
-| SHARD | session_id, shard name, NUL, row | a projection's row, sealed |
+| SESSION | session_id | tombstone of a deleted session |
+| SHARD | session_id, shard name, NUL, row | a projection's row, without payloads |
 | INDEX | `L` tenant NUL status NUL workflow NUL session_id | empty: list pages |
 | INDEX | `K` tenant NUL session_key | session_id and request digest |
 | INDEX | `M` session_id step_key | what the manual step made |
@@ -21,8 +21,6 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 
 import struct
 from typing import NamedTuple
-
-from gateway.stores.ports import Table
 
 SESSION_BYTES = 26
 SEQUENCE_BYTES = 8
@@ -109,7 +107,3 @@ def workflow_row(name: str, version: str = "") -> bytes:
 def erasing_row(session_id: str = "") -> bytes:
     """META row that says an erasure has begun; with no session the prefix of all of them."""
     return _ERASING + session_id.encode()
-
-
-SESSION_TABLES = (Table.JOURNAL, Table.SHARD, Table.SESSION)
-"""Tables whose rows begin with the session id and hold its payloads."""
