@@ -15,10 +15,11 @@ TOKEN_BYTES = 16
 class ContextMaker:
     """Contexts of one gateway: its id in `via`, its URL and secret for call-backs."""
 
-    def __init__(self, *, gateway_id: str, public_url: str, secret: bytes) -> None:
+    def __init__(self, *, gateway_id: str, secret: bytes) -> None:
         self._gateway_id = gateway_id
-        self._public_url = public_url.rstrip("/")
         self._secret = secret
+        self.public_url = ""
+        """Base URL that call-backs reach; known once the server is bound."""
 
     def make(
         self, state: SessionState, call: CallState, started: AttemptStarted, timeout_ms: int
@@ -56,7 +57,7 @@ class ContextMaker:
             return None
         token = self.token(state.session_id, created.call_id)
         return Callback(
-            url=f"{self._public_url}/v1/operations/{created.call_id}:complete", token=token
+            url=f"{self.public_url}/v1/operations/{created.call_id}:complete", token=token
         )
 
     def token(self, session_id: str, call_id: str) -> str:

@@ -19,7 +19,7 @@ from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import erasing_row, session_row, shard_row
 
-Forget = Callable[[str], Awaitable[None]]
+Forget = Callable[[str], Awaitable[int]]
 """Take a session out of a place that keeps copies (the delivered trajectories)."""
 
 
@@ -74,10 +74,10 @@ class Erasing:
         for shard in (Shard.EXECUTION, Shard.FEEDBACK):
             for key, _ in list(self._store.scan(Table.SHARD, shard_row(session_id, shard.value))):
                 committer.delete(Table.SHARD, key)
-        await self._forget(session_id)
         await committer.erase(Table.KEY, session_row(session_id))
         self._sealer.forget(session_id)
         self._driver.sessions.drop(session_id)
+        await self._forget(session_id)
         committer.delete(Table.META, erasing_row(session_id))
         await committer.synced()
 

@@ -69,12 +69,17 @@ class Executors:
         self._contexts = contexts
         self._permits: dict[tuple[str, int], tuple[str, ...]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ended_one = asyncio.Event()
         self.inflight = 0
+        self.draining = False
+        """Set when the gateway stops: what is not sent yet stays for the next start."""
 
     # ---- before the journal: admission ----------------------------------------------------------
 
     def admit(self, live: Live, call_id: str, *, is_head: bool = False) -> AnyEvent | None:
         """The event that starts, defers or refuses the call's next attempt; None: it waits."""
+        if self.draining:
+            return None
         call = live.state.calls[call_id]
         waiting = self._name(live, call)
         found = self._absence.target(live.state, call, waiting)
@@ -229,6 +234,7 @@ class Executors:
     def _answered(self, session_id: str, command: Send, answer: Answer, *, late: bool) -> None:
         if not late:
             self.inflight -= 1
+            self._ended_one.set()
             keys = self._permits.pop((command.call_id, command.attempt), None)
             if keys is not None:
                 self._admission.close(keys)
@@ -389,6 +395,12 @@ class Executors:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def idle(self) -> None:
+        """Return once no attempt is in flight."""
+        while self.inflight:
+            self._ended_one.clear()
+            await self._ended_one.wait()
 
     async def close(self) -> None:
         """Stop asking peers; calls in flight stay as the journal says."""

@@ -59,9 +59,9 @@ class _Queue:
 class Admission:
     """Live state of the row. `slots_for(key)` gives the limits of a key seen for the first time."""
 
-    def __init__(self, slots_for: SlotsFor, wake: Wake) -> None:
+    def __init__(self, slots_for: SlotsFor) -> None:
         self._slots_for = slots_for
-        self._wake = wake
+        self.wake: Wake = lambda waiting: None
         self._slots: dict[str, Slots] = {}
         self._queues: dict[str, _Queue] = {}
 
@@ -92,7 +92,7 @@ class Admission:
         waiting = queue.pop()
         if waiting is not None:
             self._slots[key] = concurrency.leave_queue(slots)
-            self._wake(waiting)
+            self.wake(waiting)
 
     def depth(self, key: str) -> tuple[int, int]:
         """(in flight, waiting) of a key."""

@@ -90,6 +90,11 @@ class Registry:
             return self._instance(max(ready, key=lambda entry: _weight(session_id, entry.id)))
         return self._instance(ready[0]) if ready else None
 
+    def instance(self, component_id: str) -> Instance | None:
+        """That very instance while it is registered, whatever its state (polls, cancels)."""
+        entry = self._entries.get(component_id)
+        return None if entry is None else self._instance(entry)
+
     def known_at(self, pin: str) -> int | None:
         """Wall-clock ms at which `pin` could last be called (now, if it can); None: never yet."""
         return self._clock.now_ms() if pin in self._ready else self._last_ready_ms.get(pin)

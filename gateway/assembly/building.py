@@ -1,0 +1,333 @@
+"""From settings to the parts of one gateway, wired but not yet serving."""
+
+import os
+from dataclasses import dataclass
+
+from acp_spec.model.trajectory import Trajectory
+from gateway.config.credentials import resolve_credential
+from gateway.config.settings import Settings
+from gateway.engine.definition import Workflow
+from gateway.governance.backoff import Backoff
+from gateway.governance.concurrency import Slots
+from gateway.runtime.absence import Absence
+from gateway.runtime.admission import RegistryLimits
+from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
+from gateway.runtime.committer import Committer
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Defaults, Driver
+from gateway.runtime.erasing import Erasing
+from gateway.runtime.executors import Executors
+from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
+from gateway.runtime.observing import Telemetry
+from gateway.runtime.opening import OpeningLimits, Openings
+from gateway.runtime.outbox import Outbox
+from gateway.runtime.pages import Pages
+from gateway.runtime.prober import Prober, ProberLimits
+from gateway.runtime.queueing import Admission, SlotsFor
+from gateway.runtime.registry import Registry
+from gateway.runtime.service import SessionService
+from gateway.runtime.streams import Streams
+from gateway.runtime.tokens import Tokens
+from gateway.runtime.workflows import Workflows
+from gateway.stores.event_codec import Sealer
+from gateway.stores.ports import Store, Table
+from gateway.stores.rocksdb import RocksStore
+from gateway.stores.trajectory_log import TrajectoryLog
+from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.span_export import OtlpSpans
+from gateway.telemetry.spans import NoSpans, SpanSink
+from gateway.transports.address_guard import AddressGuard
+from gateway.transports.auth import Gate, served_hosts
+from gateway.transports.dialer import ComponentDialer
+from gateway.transports.ports import Services
+
+SECRET_KEY, ID_KEY = b"callback-secret", b"gateway-id"
+SECRET_BYTES, ID_BYTES = 32, 8
+
+
+@dataclass(slots=True, kw_only=True)
+class Gateway:
+    """The parts that are started, watched and stopped by name."""
+
+    settings: Settings
+    store: Store
+    committer: Committer
+    registry: Registry
+    prober: Prober
+    driver: Driver
+    executors: Executors
+    erasing: Erasing
+    contexts: ContextMaker
+    outbox: Outbox
+    services: Services
+    gate: Gate
+    metrics: Metrics
+    spans: SpanSink
+    unready: set[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Ground:
+    """What everything else stands on."""
+
+    settings: Settings
+    store: Store
+    sealer: Sealer
+    committer: Committer
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    unready: set[str]
+
+
+def build(settings: Settings, *, store: Store | None = None) -> Gateway:
+    """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
+    store = store or RocksStore(settings.data_dir / "store")
+    metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
+    sealer = Sealer(store)
+    committer = Committer(store, sealer, sync=settings.journal.sync, metrics=metrics)
+    ground = _Ground(
+        settings=settings,
+        store=store,
+        sealer=sealer,
+        committer=committer,
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        unready={"recovering sessions"},
+    )
+    committer.on_failure(lambda problem: ground.unready.add(f"the store failed: {problem}"))
+    registry = _registry(ground)
+    workflows = Workflows(store, committer, clock=clock, catalog=registry.catalog)
+    return _sessions(ground, registry, workflows)
+
+
+def _sessions(ground: _Ground, registry: Registry, workflows: Workflows) -> Gateway:
+    settings, store, committer = ground.settings, ground.store, ground.committer
+    live = LiveSessions(
+        store,
+        ground.sealer,
+        workflow_of=_workflow_of(workflows),
+        limit=settings.limits.live_sessions,
+    )
+    spans = _spans(settings)
+    outbox = _outbox(ground, live)
+    driver = Driver(
+        committer,
+        live,
+        registry,
+        clock=ground.clock,
+        observer=Telemetry(ground.metrics, spans),
+        record=outbox.record,
+        defaults=Defaults(
+            timeout_ms=settings.deadlines.default_timeout_ms, backoff=_backoff(settings)
+        ),
+    )
+    contexts = ContextMaker(gateway_id=_gateway_id(ground), secret=_secret(ground))
+    executors = _executors(ground, driver, registry, contexts)
+    erasing = Erasing(driver, store, ground.sealer, outbox.erase)
+    sessions = SessionService(
+        driver,
+        _openings(ground, driver, workflows, registry),
+        Pages(store),
+        Streams(driver, store, ground.sealer),
+        erasing,
+        contexts=contexts,
+    )
+    tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
+    services = Services(
+        sessions=sessions,
+        components=registry,
+        workflows=workflows,
+        tokens=tokens,
+        unready=lambda: tuple(sorted(ground.unready)),
+        metrics=ground.metrics,
+    )
+    ground.metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
+    ground.metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(live))
+    ground.metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
+    ground.metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
+    return Gateway(
+        settings=settings,
+        store=store,
+        committer=committer,
+        registry=registry,
+        prober=_prober(ground, registry),
+        driver=driver,
+        executors=executors,
+        erasing=erasing,
+        contexts=contexts,
+        outbox=outbox,
+        services=services,
+        gate=_gate(settings, tokens),
+        metrics=ground.metrics,
+        spans=spans,
+        unready=ground.unready,
+    )
+
+
+def _workflow_of(workflows: Workflows) -> WorkflowOf:
+    def find(digest: str) -> Workflow | None:
+        return workflows.by_digest(digest) if digest else None
+
+    return find
+
+
+def _registry(ground: _Ground) -> Registry:
+    settings = ground.settings
+    credentials = settings.outbound.credentials
+
+    def secret_of(name: str) -> str:
+        return resolve_credential(credentials[name], environ=os.environ)
+
+    dialer = ComponentDialer(
+        AddressGuard(settings.outbound_networks),
+        credentials=secret_of,
+        max_response_bytes=settings.limits.max_response_bytes,
+        connect_timeout_ms=settings.outbound.connect_timeout_ms,
+    )
+    return Registry(
+        ground.store,
+        ground.committer,
+        dialer=dialer,
+        clock=ground.clock,
+        limits=RegistryLimits(
+            default_lease_s=settings.leases.default_lease_s,
+            max_lease_s=settings.leases.max_lease_s,
+        ),
+        credentials=frozenset(credentials),
+    )
+
+
+def _prober(ground: _Ground, registry: Registry) -> Prober:
+    leases = ground.settings.leases
+    return Prober(
+        registry,
+        ground.clock,
+        limits=ProberLimits(
+            interval_ms=leases.probe_interval_ms, timeout_ms=leases.probe_timeout_ms
+        ),
+    )
+
+
+def _executors(
+    ground: _Ground, driver: Driver, registry: Registry, contexts: ContextMaker
+) -> Executors:
+    grace = ground.settings.grace
+    absence = Absence(
+        registry,
+        ground.clock,
+        pin_grace_ms=grace.pin_grace_ms,
+        attach_grace_ms=grace.attach_grace_ms,
+    )
+    admission = Admission(_slots_for(ground.settings, registry))
+    executors = Executors(driver, registry, admission, absence, contexts)
+    admission.wake = absence.wake = executors.wake
+    driver.executor = executors
+    return executors
+
+
+def _slots_for(settings: Settings, registry: Registry) -> SlotsFor:
+    queues = settings.limits.queues
+    of_type = {"PLAN": queues.plan, "TOOL": queues.tool, "LLM": queues.llm}
+
+    def slots(key: str) -> Slots:
+        kind, _, name = key.partition(":")
+        if kind == "queue":
+            queue = of_type[name]
+            return Slots(limit=queue.concurrency, max_waiting=queue.max_queued)
+        instance = registry.instance(name)
+        declared = instance.card.limits.max_concurrency if instance else 0
+        limit = declared or settings.limits.target_concurrency
+        return Slots(limit=limit, max_waiting=settings.limits.target_max_queued)
+
+    return slots
+
+
+def _openings(
+    ground: _Ground, driver: Driver, workflows: Workflows, registry: Registry
+) -> Openings:
+    settings = ground.settings
+    return Openings(
+        driver,
+        workflows,
+        registry,
+        ground.store,
+        chance=ground.chance,
+        node=settings.node_id,
+        limits=OpeningLimits(
+            max_open_sessions=settings.limits.max_open_sessions,
+            session_deadline_ms=settings.deadlines.session_deadline_ms,
+            max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
+            retry_budget=settings.retry.session_budget,
+            cancel_grace_ms=settings.grace.cancel_grace_ms,
+            backoff=_backoff(settings),
+            sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
+        ),
+    )
+
+
+def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
+    settings = ground.settings
+
+    def trajectory_of(session_id: str) -> Trajectory | None:
+        try:
+            found = live.find(session_id)
+        except Erased:
+            return None
+        if found is None or found.state.erased:
+            return None
+        return SessionService.record(found.state)
+
+    log = TrajectoryLog(
+        settings.data_dir / "trajectories",
+        rotate_bytes=settings.outbox.rotate_bytes,
+        rotate_ms=settings.outbox.rotate_ms,
+    )
+    return Outbox(ground.store, ground.committer, log, build=trajectory_of, clock=ground.clock)
+
+
+def _backoff(settings: Settings) -> Backoff:
+    return Backoff(base_ms=settings.retry.backoff_base_ms, max_ms=settings.retry.backoff_max_ms)
+
+
+def _spans(settings: Settings) -> SpanSink:
+    tracing = settings.tracing
+    if not tracing.enabled:
+        return NoSpans()
+    return OtlpSpans(
+        tracing.endpoint,
+        headers={name: value.get_secret_value() for name, value in tracing.headers.items()},
+        max_queued=tracing.max_queued,
+        instance=str(settings.node_id),
+    )
+
+
+def _gate(settings: Settings, tokens: Tokens) -> Gate:
+    return Gate(
+        tokens,
+        required=settings.auth_required,
+        hosts=served_hosts(settings),
+        origins=settings.http.allowed_origins,
+    )
+
+
+def _secret(ground: _Ground) -> bytes:
+    """The secret behind call-back tokens; made once, so that a token outlives a restart."""
+    return _kept(ground, SECRET_KEY, SECRET_BYTES)
+
+
+def _gateway_id(ground: _Ground) -> str:
+    """The id in `via`: of this data directory, whatever its address."""
+    return _kept(ground, ID_KEY, ID_BYTES).hex()
+
+
+def _kept(ground: _Ground, key: bytes, count: int) -> bytes:
+    value = ground.store.get(Table.META, key)
+    if value is None:
+        value = ground.chance.random_bytes(count)
+        batch = ground.store.batch()
+        batch.put(Table.META, key, value)
+        ground.store.write(batch)
+        ground.store.sync()
+    return value

@@ -1,0 +1,132 @@
+"""Starting and stopping one gateway: ready once it serves, gone once its promises are kept.
+
+A first SIGTERM or SIGINT drains: no new attempts, calls in flight may end within the grace, event
+streams end. A second one stops at once; nothing acknowledged is lost, the journal has it.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+import msgspec
+import uvloop
+
+from gateway.assembly.building import Gateway, build
+from gateway.config.settings import Settings
+from gateway.runtime.restart import open_sessions, resume_all
+from gateway.stores.errors import StoreError
+from gateway.telemetry.logs import configure_logs, get_log
+from gateway.telemetry.span_export import OtlpSpans
+from gateway.transports.grpc_server import GrpcServer
+from gateway.transports.http_server import HttpServer
+
+EXIT_OK, EXIT_UNAVAILABLE = 0, 5
+SECOND_SIGNAL_EXIT = 130
+log = get_log("gateway")
+
+
+def serve(settings: Settings) -> int:
+    """Serve until told to stop; the process's exit code."""
+    configure_logs(settings.log.level.value, sys.stderr)
+    try:
+        gateway = build(settings)
+    except StoreError as problem:
+        print(f"cannot start: {problem}", file=sys.stderr)  # noqa: T201
+        return EXIT_UNAVAILABLE
+    try:
+        return uvloop.run(_run(gateway))
+    finally:
+        gateway.store.close()
+
+
+async def _run(gateway: Gateway) -> int:
+    try:
+        http = HttpServer(gateway.services, gateway.gate, settings=gateway.settings)
+        grpc = GrpcServer(gateway.services, gateway.gate, settings=gateway.settings)
+        gateway.contexts.public_url = http.url
+        await grpc.start()
+    except OSError as problem:
+        print(f"cannot listen: {problem}", file=sys.stderr)  # noqa: T201
+        await gateway.committer.close()
+        return EXIT_UNAVAILABLE
+    stop = _on_signals()
+    tasks = [
+        asyncio.create_task(http.serve(), name="http"),
+        asyncio.create_task(gateway.outbox.run(), name="outbox"),
+    ]
+    gateway.prober.start()
+    await http.started()
+    await _recover(gateway)
+    await grpc.set_ready(True)
+    _say_ready(http, grpc)
+    await _until_stopped(stop, tasks)
+    await _drain(gateway, http, grpc)
+    await _close(gateway, tasks)
+    return EXIT_OK
+
+
+def _on_signals() -> asyncio.Event:
+    """Set by the first signal; the second one ends the process."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def heard() -> None:
+        if stop.is_set():
+            os._exit(SECOND_SIGNAL_EXIT)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard)
+    return stop
+
+
+async def _recover(gateway: Gateway) -> None:
+    """Finish deletions, then bring every open session back to work."""
+    await gateway.erasing.finish()
+    waiting = open_sessions(gateway.store)
+    unreadable = await resume_all(gateway.driver, waiting)
+    if waiting:
+        log.info("recovered", sessions=len(waiting), unreadable=unreadable)
+    gateway.unready.discard("recovering sessions")
+
+
+def _say_ready(http: HttpServer, grpc: GrpcServer) -> None:
+    line = {"ready": True, "http": http.url, "grpc": grpc.address, "pid": os.getpid()}
+    sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+    sys.stdout.flush()
+
+
+async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for a signal, or for a server that ended by itself."""
+    told = asyncio.create_task(stop.wait())
+    await asyncio.wait([told, tasks[0]], return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+
+
+async def _drain(gateway: Gateway, http: HttpServer, grpc: GrpcServer) -> None:
+    gateway.unready.add("shutting down")
+    gateway.executors.draining = True
+    grace_s = gateway.settings.grace.drain_grace_ms / 1000
+    await grpc.drain()
+    http.drain()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(grace_s):
+            await gateway.executors.idle()
+    await grpc.stop(min(1.0, grace_s))
+    http.stop()
+
+
+async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
+    """Stop the parts in the order in which they need each other."""
+    gateway.driver.timers.close()
+    await gateway.executors.close()
+    await gateway.prober.close()
+    gateway.outbox.stop()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await gateway.registry.close()
+    await gateway.committer.close()
+    if isinstance(gateway.spans, OtlpSpans):
+        await asyncio.to_thread(gateway.spans.close)
+    log.info("stopped")
