@@ -194,8 +194,8 @@ def _registry(ground: _Ground) -> Registry:
         limits=RegistryLimits(
             default_lease_s=settings.leases.default_lease_s,
             max_lease_s=settings.leases.max_lease_s,
+            credentials=frozenset(credentials),
         ),
-        credentials=frozenset(credentials),
     )
 
 

@@ -21,7 +21,10 @@ LABEL_CHARACTERS_MAX: Final = 128
 
 
 class RegistryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of the registry, each with the reason for its default."""
+    """Bounds of the registry, each with the reason for its default.
+
+    `credentials` are the names that a registration's `auth` may have.
+    """
 
     default_lease_s: int = 15
     max_lease_s: int = 86_400
@@ -30,6 +33,7 @@ class RegistryLimits(msgspec.Struct, frozen=True, kw_only=True):
     closing_grace_ms: int = 30_000  # calls of a removed instance may end: a default session
     unreachable_after: int = 3  # two lost probes happen, the third tells
     instances_max: int = 5_000  # each keeps its card in memory and a probe on the wire
+    credentials: frozenset[str] = frozenset()
 
 
 def granted_lease_s(wanted: int, limits: RegistryLimits) -> int:
@@ -47,7 +51,7 @@ def check_labels(labels: dict[str, str]) -> None:
         raise failure(Reason.INVALID_REQUEST, text)
 
 
-def check_auth(auth: str, principal: Principal, credentials: Container[str]) -> None:
+def check_auth(auth: str, principal: Principal, *, credentials: Container[str]) -> None:
     """Whoever names a credential has it sent to a URL of their choice: operators only."""
     if not auth:
         return

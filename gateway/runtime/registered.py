@@ -135,7 +135,7 @@ class Entry:
         )
 
 
-def component_id(transport: Transport, place: str, card: Card) -> str:
+def component_id(transport: Transport, place: str, *, card: Card) -> str:
     """The same instance (URL, or attached instance id) of one version has one id, for ever."""
     text = f"{transport.value}\0{place}\0{card.name}\0{card.version}"
     return "cmp_" + hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -7,7 +7,7 @@ methods are called on the event loop's thread. The registry sends no call and re
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -40,7 +40,7 @@ _rows: Final = msgspec.json.Decoder(Row)
 
 
 class Registry:
-    """See the module. `credentials` are the names that a registration's `auth` may have."""
+    """See the module."""
 
     def __init__(
         self,
@@ -50,13 +50,11 @@ class Registry:
         dialer: Dialer,
         clock: Clock,
         limits: RegistryLimits = RegistryLimits(),
-        credentials: Container[str] = frozenset(),
     ) -> None:
         self._durable = durable
         self._dialer = dialer
         self._clock = clock
         self._limits = limits
-        self._credentials = credentials
         self._entries: dict[str, Entry] = {}
         self._active: dict[str, str] = {}
         self._ready: dict[str, tuple[Entry, ...]] = {}
@@ -117,13 +115,13 @@ class Registry:
         """
         lease_seconds = granted_lease_s(request.lease_seconds, self._limits)
         check_labels(request.labels)
-        check_auth(request.auth, principal, self._credentials)
+        check_auth(request.auth, principal, credentials=self._limits.credentials)
         connection, endpoint = self._dial(request)
         try:
             card = await self._read_card(connection, endpoint)
             check_card(card, principal)
             row = Row(
-                component_id=component_id(endpoint.transport, endpoint.url, card),
+                component_id=component_id(endpoint.transport, endpoint.url, card=card),
                 endpoint=msgspec.structs.replace(
                     endpoint, max_request_bytes=card.limits.max_request_bytes
                 ),
@@ -192,7 +190,7 @@ class Registry:
         """
         check_card(card, principal)
         row = Row(
-            component_id=component_id(Transport.ATTACH, instance_id, card),
+            component_id=component_id(Transport.ATTACH, instance_id, card=card),
             endpoint=Endpoint(url="", transport=Transport.ATTACH),
             card=card,
             digest=card_digest(card),

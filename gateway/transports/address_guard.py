@@ -107,11 +107,11 @@ def parse_component_url(url: str, schemes: frozenset[Scheme]) -> Target:
         scheme=scheme,
         host=_host(parts.hostname or "", url),
         port=port,
-        base=_base(parts.path, scheme, url),
+        base=_base(parts.path, scheme, url=url),
     )
 
 
-def _base(path: str, scheme: Scheme, url: str) -> str:
+def _base(path: str, scheme: Scheme, *, url: str) -> str:
     base = path.rstrip("/")
     if base and scheme in GRPC_SCHEMES:
         raise AddressRefused(f"{url!r}: a gRPC url has no path, write grpc://host:port")

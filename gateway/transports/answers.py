@@ -28,7 +28,7 @@ RESPONSE_OF: dict[StepRole, type[Reply]] = {
 }
 
 
-def success(response: Reply, text: bytes, effect: Effect) -> Answer:
+def success(response: Reply, text: bytes, *, effect: Effect) -> Answer:
     """The peer's response; `text` is its JSON, handed on byte for byte."""
     operation = response.operation if isinstance(response, ExecuteResponse) else None
     if operation is not None and isinstance(response, ExecuteResponse) and bytes(response.output):
@@ -68,7 +68,7 @@ def unstated_error(failure: AcpError) -> Answer:
     )
 
 
-def lost(reason: Reason, message: str, effect: Effect) -> Answer:
+def lost(reason: Reason, message: str, *, effect: Effect) -> Answer:
     """It was sent and nobody can say what came of it; a READ did nothing in any case."""
     side_effect = SideEffect.NONE if effect is Effect.READ else SideEffect.UNKNOWN
     return unstated_error(
@@ -78,15 +78,15 @@ def lost(reason: Reason, message: str, effect: Effect) -> Answer:
 
 def violation(message: str, effect: Effect) -> Answer:
     """What came back breaks the contract."""
-    return lost(Reason.CONTRACT_VIOLATION, message, effect)
+    return lost(Reason.CONTRACT_VIOLATION, message, effect=effect)
 
 
 def unreadable(failure: AcpError, effect: Effect) -> Answer:
     """A response that the codec refused; its error says why."""
-    return lost(Reason(failure.reason), failure.message, effect)
+    return lost(Reason(failure.reason), failure.message, effect=effect)
 
 
-def not_sent(reason: Reason, message: str, boundary: Boundary) -> Answer:
+def not_sent(reason: Reason, message: str, *, boundary: Boundary) -> Answer:
     """Proof that nothing reached the peer."""
     failure = error(reason, message, side_effect=SideEffect.NONE, boundary=boundary)
     return Answer(error=failure, side_effect=SideEffect.NONE, answered=False, not_sent=True)

@@ -19,7 +19,7 @@ class Attempt(abc.ABC):
     """One attempt on its way. A transport says whether it was sent, and how to give it up."""
 
     def __init__(
-        self, outgoing: Outgoing, sink: Sink, open_attempts: "dict[AttemptKey, Attempt]"
+        self, outgoing: Outgoing, sink: Sink, *, open_attempts: "dict[AttemptKey, Attempt]"
     ) -> None:
         self.outgoing = outgoing
         self._sink = sink
@@ -71,9 +71,9 @@ class Attempt(abc.ABC):
         self._is_reported = True
         message = "the gateway gave the call up"
         answer = (
-            lost(Reason.CANCELLED, message, self.outgoing.effect)
+            lost(Reason.CANCELLED, message, effect=self.outgoing.effect)
             if sent
-            else not_sent(Reason.CANCELLED, message, Boundary.GATEWAY)
+            else not_sent(Reason.CANCELLED, message, boundary=Boundary.GATEWAY)
         )
         self._loop.call_soon(self._sink, answer, False)
 
@@ -83,11 +83,11 @@ class Attempt(abc.ABC):
         if self.is_sent():
             grace_s = self.outgoing.late_grace_ms / 1000
             self._timer = self._loop.call_later(grace_s, self._stop_listening)
-            self._sink(lost(Reason.TIMEOUT, message, self.outgoing.effect), False)
+            self._sink(lost(Reason.TIMEOUT, message, effect=self.outgoing.effect), False)
         else:
             self._stop_listening()
             text = f"{message}: there was no connection yet"
-            self._sink(not_sent(Reason.TIMEOUT, text, Boundary.COMPONENT), False)
+            self._sink(not_sent(Reason.TIMEOUT, text, boundary=Boundary.COMPONENT), False)
 
     def _stop_listening(self) -> None:
         self._end()

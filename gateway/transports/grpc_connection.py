@@ -68,7 +68,9 @@ _CLOSING_GRACE_S: Final = 30.0
 class _NotConnected(Exception):
     """No connection stands: proof that nothing was sent."""
 
-    def __init__(self, message: str, reason: Reason, boundary: Boundary) -> None:
+    def __init__(
+        self, message: str, *, reason: Reason = Reason.UNAVAILABLE, boundary: Boundary
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.boundary = boundary
@@ -90,13 +92,13 @@ class GrpcConnection:
         self.max_response_bytes = options.max_response_bytes
         self._options = options
         self._credentials = credentials
-        self._channels = _Channels(target, guard, options, ca_pem=ca_pem)
+        self._channels = _Channels(target, guard, options=options, ca_pem=ca_pem)
         self._open: dict[AttemptKey, Attempt] = {}
 
     # -- calls -----------------------------------------------------------------------------------
 
     def send(self, outgoing: Outgoing, sink: Sink) -> None:
-        attempt = _GrpcAttempt(outgoing, sink, self._open)
+        attempt = _GrpcAttempt(outgoing, sink, open_attempts=self._open)
         attempt.start(self._attempt(attempt))
 
     async def _attempt(self, attempt: "_GrpcAttempt") -> Answer:
@@ -107,16 +109,16 @@ class GrpcConnection:
             channel = await self._channels.ready()
             request = _request(outgoing, attempt.left_ms)
         except CredentialUnavailable as missing:
-            return not_sent(Reason.UNAVAILABLE, str(missing), Boundary.GATEWAY)
+            return not_sent(Reason.UNAVAILABLE, str(missing), boundary=Boundary.GATEWAY)
         except _NotConnected as why:
-            return not_sent(why.reason, str(why), why.boundary)
+            return not_sent(why.reason, str(why), boundary=why.boundary)
         except msgspec.MsgspecError as wrong:
             text = f"the request is not one of {outgoing.role.value}: {wrong}"
-            return not_sent(Reason.INVALID_REQUEST, text, Boundary.GATEWAY)
+            return not_sent(Reason.INVALID_REQUEST, text, boundary=Boundary.GATEWAY)
         limit = self.max_request_bytes
         if limit and len(request) > limit:
             text = f"the request has {len(request)} bytes, its card allows {limit}"
-            return not_sent(Reason.PAYLOAD_TOO_LARGE, text, Boundary.GATEWAY)
+            return not_sent(Reason.PAYLOAD_TOO_LARGE, text, boundary=Boundary.GATEWAY)
         timeout_s = (attempt.left_ms + outgoing.late_grace_ms) / 1000
         attempt.sent = True
         try:
@@ -132,7 +134,7 @@ class GrpcConnection:
             response = proto.decode_response(type_, data, max_bytes=self.max_response_bytes)
         except AcpFailure as failure:
             return unreadable(failure.error, outgoing.effect)
-        return success(response, json.encode(response), outgoing.effect)
+        return success(response, json.encode(response), effect=outgoing.effect)
 
     def reset(self, call_id: str, attempt: int) -> None:
         found = self._open.get((call_id, attempt))
@@ -147,13 +149,13 @@ class GrpcConnection:
     # -- questions -------------------------------------------------------------------------------
 
     async def describe(self, timeout_ms: int) -> Card:
-        card = await self._ask("describe", Empty(), Card, timeout_ms=timeout_ms)
+        card = await self._ask("describe", Empty(), type_=Card, timeout_ms=timeout_ms)
         self.max_request_bytes = card.limits.max_request_bytes
         return card
 
     async def health(self, timeout_ms: int) -> Health:
         try:
-            return await self._ask("health", Empty(), Health, timeout_ms=timeout_ms)
+            return await self._ask("health", Empty(), type_=Health, timeout_ms=timeout_ms)
         except AcpFailure as failure:
             if failure.error.code is not Code.UNIMPLEMENTED:
                 raise
@@ -164,18 +166,22 @@ class GrpcConnection:
 
     async def cancel(self, call_id: str, attempt: int, timeout_ms: int) -> CancelResponse:
         request = CancelRequest(call_id=call_id, attempt=attempt)
-        return await self._ask("cancel", request, CancelResponse, timeout_ms=timeout_ms)
+        return await self._ask("cancel", request, type_=CancelResponse, timeout_ms=timeout_ms)
 
     async def operation(self, call_id: str, timeout_ms: int) -> OperationState:
         request = OperationRequest(call_id=call_id)
-        return await self._ask("get_operation", request, OperationState, timeout_ms=timeout_ms)
+        return await self._ask(
+            "get_operation", request, type_=OperationState, timeout_ms=timeout_ms
+        )
 
     async def cancel_operation(self, call_id: str, timeout_ms: int) -> CancelResponse:
         request = OperationRequest(call_id=call_id)
-        return await self._ask("cancel_operation", request, CancelResponse, timeout_ms=timeout_ms)
+        return await self._ask(
+            "cancel_operation", request, type_=CancelResponse, timeout_ms=timeout_ms
+        )
 
     async def _ask(
-        self, name: str, request: msgspec.Struct, type_: type[T], *, timeout_ms: int
+        self, name: str, request: msgspec.Struct, *, type_: type[T], timeout_ms: int
     ) -> T:
         data = await self._call(_ROUTES[name].rpc, proto.to_proto(request), timeout_ms=timeout_ms)
         return proto.decode_response(type_, data, max_bytes=self.max_response_bytes)
@@ -191,14 +197,14 @@ class GrpcConnection:
                 )
         except TimeoutError:
             text = f"no answer to {path} within {timeout_ms} ms"
-            raise _harmless(Reason.TIMEOUT, text, Boundary.COMPONENT) from None
+            raise _harmless(Reason.TIMEOUT, text, boundary=Boundary.COMPONENT) from None
         except CredentialUnavailable as missing:
-            raise _harmless(Reason.UNAVAILABLE, str(missing), Boundary.GATEWAY) from None
+            raise _harmless(Reason.UNAVAILABLE, str(missing), boundary=Boundary.GATEWAY) from None
         except _NotConnected as why:
             reason = why.reason
             if why.boundary is Boundary.GATEWAY:
                 reason = Reason.PERMISSION_DENIED  # the address: whoever registered it must act
-            raise _harmless(reason, str(why), why.boundary) from None
+            raise _harmless(reason, str(why), boundary=why.boundary) from None
         except grpc.aio.AioRpcError as failed:
             raise AcpFailure(_error_of(failed)[0].error) from None
         return data
@@ -232,7 +238,7 @@ class _Channels:
     """The one channel of a connection, made anew (and its name resolved anew) when it broke."""
 
     def __init__(
-        self, target: Target, guard: AddressGuard, options: ConnectionOptions, *, ca_pem: bytes
+        self, target: Target, guard: AddressGuard, *, options: ConnectionOptions, ca_pem: bytes
     ) -> None:
         self._target = target
         self._guard = guard
@@ -264,9 +270,7 @@ class _Channels:
             if _is_ready(self._channel):
                 return self._channel
             if self._is_closed:
-                raise _NotConnected(
-                    "the connection is closed", Reason.UNAVAILABLE, Boundary.GATEWAY
-                )
+                raise _NotConnected("the connection is closed", boundary=Boundary.GATEWAY)
             if self._channel is not None:
                 self._retire(self._channel)
             self._channel = await self._connect()
@@ -291,12 +295,12 @@ class _Channels:
                         return channel
             text = f"no connection to {place}: refused, or TLS failed"
         except AddressRefused as refused:
-            raise _NotConnected(str(refused), Reason.UNAVAILABLE, Boundary.GATEWAY) from None
+            raise _NotConnected(str(refused), boundary=Boundary.GATEWAY) from None
         except TimeoutError:
             text = f"no connection to {place} within {self._timeout_s:g} s"
         except OSError as problem:
             text = f"no connection to {place}: {problem.strerror or problem}"
-        raise _NotConnected(text, Reason.UNAVAILABLE, Boundary.COMPONENT)
+        raise _NotConnected(text, boundary=Boundary.COMPONENT)
 
     async def _connected(self, address: str) -> grpc.aio.Channel | None:
         """A channel to one literal address once its connection stands; None if it is refused."""
@@ -340,7 +344,8 @@ def _request(outgoing: Outgoing, left_ms: int) -> bytes:
 def _failed(failed: grpc.aio.AioRpcError, outgoing: Outgoing) -> Answer:
     details = failed.details() or ""
     if _TOO_LARGE_TEXT in details:
-        return lost(Reason.PAYLOAD_TOO_LARGE, f"the response: {details}", outgoing.effect)
+        text = f"the response: {details}"
+        return lost(Reason.PAYLOAD_TOO_LARGE, text, effect=outgoing.effect)
     body, is_stated = _error_of(failed)
     return stated_error(body, outgoing.effect) if is_stated else unstated_error(body.error)
 
@@ -358,5 +363,5 @@ def _error_of(failed: grpc.aio.AioRpcError) -> tuple[ErrorBody, bool]:
     return ErrorBody(error=from_grpc(failed.code().value[0], details)), False
 
 
-def _harmless(reason: Reason, message: str, boundary: Boundary) -> AcpFailure:
+def _harmless(reason: Reason, message: str, *, boundary: Boundary) -> AcpFailure:
     return AcpFailure(error(reason, message, side_effect=SideEffect.NONE, boundary=boundary))

@@ -70,26 +70,28 @@ class HttpConnection:
         self._target = target
         self._pool = HttpPool(target, guard, limits=limits, tls=tls)
         self._heads = {role: self._head(*_PATHS[name]) for role, name in _ROUTE_OF.items()}
-        self._open: dict[AttemptKey, Attempt] = {}
+        self.open_attempts: dict[AttemptKey, Attempt] = {}
 
     # -- calls -----------------------------------------------------------------------------------
 
     def send(self, outgoing: Outgoing, sink: Sink) -> None:
-        attempt = _HttpAttempt(self, self._pool, outgoing, sink=sink, open_attempts=self._open)
+        attempt = _HttpAttempt(outgoing, sink, connection=self, pool=self._pool)
         limit = self.max_request_bytes
         if limit and len(attempt.body) > limit:
             text = f"the request has {len(attempt.body)} bytes, its card allows {limit}"
-            attempt.finish_soon(not_sent(Reason.PAYLOAD_TOO_LARGE, text, Boundary.GATEWAY))
+            attempt.finish_soon(not_sent(Reason.PAYLOAD_TOO_LARGE, text, boundary=Boundary.GATEWAY))
             return
         try:
             attempt.head = self._heads[outgoing.role] + self._authorization(outgoing.auth)
         except CredentialUnavailable as missing:
-            attempt.finish_soon(not_sent(Reason.UNAVAILABLE, str(missing), Boundary.GATEWAY))
+            attempt.finish_soon(
+                not_sent(Reason.UNAVAILABLE, str(missing), boundary=Boundary.GATEWAY)
+            )
             return
         self._pool.submit(attempt, fresh=outgoing.fresh_connection)
 
     def reset(self, call_id: str, attempt: int) -> None:
-        found = self._open.get((call_id, attempt))
+        found = self.open_attempts.get((call_id, attempt))
         if found is not None:
             found.reset()
 
@@ -180,14 +182,13 @@ class _HttpAttempt(Attempt):
 
     def __init__(
         self,
+        outgoing: Outgoing,
+        sink: Sink,
+        *,
         connection: HttpConnection,
         pool: HttpPool,
-        outgoing: Outgoing,
-        *,
-        sink: Sink,
-        open_attempts: dict[AttemptKey, Attempt],
     ) -> None:
-        super().__init__(outgoing, sink, open_attempts)
+        super().__init__(outgoing, sink, open_attempts=connection.open_attempts)
         self._connection = connection
         self._pool = pool
         self.head = b""
@@ -209,10 +210,10 @@ class _HttpAttempt(Attempt):
     def answered(self, response: Response) -> None:
         outgoing = self.outgoing
         limit = self._connection.max_response_bytes
-        self.finish(read_reply(response, outgoing.role, outgoing.effect, max_bytes=limit))
+        self.finish(read_reply(response, outgoing.role, effect=outgoing.effect, max_bytes=limit))
 
     def failed(self, fault: Fault, message: str) -> None:
-        self.finish(faulty(fault, message, self.outgoing.effect))
+        self.finish(faulty(fault, message, effect=self.outgoing.effect))
 
 
 class _Question:

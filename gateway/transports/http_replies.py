@@ -47,12 +47,12 @@ _PROGRESS: Final = frozenset({"progress", "message"})
 _OF_RESPONSE: Final = frozenset({"output", "side_effect", "operation", "error"})
 
 
-def faulty(fault: Fault, message: str, effect: Effect) -> Answer:
+def faulty(fault: Fault, message: str, *, effect: Effect) -> Answer:
     """No response at all: what the fault says of it."""
     reason, boundary = _FAULTS[fault]
     if fault in NOTHING_SENT:
-        return not_sent(reason, message, boundary)
-    return lost(reason, message, effect)
+        return not_sent(reason, message, boundary=boundary)
+    return lost(reason, message, effect=effect)
 
 
 def fault_error(fault: Fault, message: str) -> AcpError:
@@ -66,7 +66,7 @@ def fault_error(fault: Fault, message: str) -> AcpError:
     return error(reason, message, side_effect=SideEffect.NONE, boundary=boundary)
 
 
-def read_reply(response: Response, role: StepRole, effect: Effect, *, max_bytes: int) -> Answer:
+def read_reply(response: Response, role: StepRole, *, effect: Effect, max_bytes: int) -> Answer:
     """The answer to a call."""
     if response.content_encoding not in (b"", b"identity"):
         return violation("the response is compressed, which nobody asked for", effect)
@@ -74,12 +74,12 @@ def read_reply(response: Response, role: StepRole, effect: Effect, *, max_bytes:
         text = f"HTTP status {response.status}: redirects are not followed, register the new url"
         return violation(text, effect)
     if response.status >= 400:
-        return _read_error(response, effect, max_bytes)
+        return _read_error(response, effect, max_bytes=max_bytes)
     kind = media_type(response)
     if kind == JSON:
-        return _read_success(response.body, role, effect, max_bytes)
+        return _read_success(response.body, role, effect=effect, max_bytes=max_bytes)
     if kind == NDJSON and role is StepRole.EXECUTE:
-        return _read_lines(response.body, effect, max_bytes)
+        return _read_lines(response.body, effect, max_bytes=max_bytes)
     text = f"HTTP status {response.status} with content type {kind or 'none'!r}, not {JSON}"
     return violation(text, effect)
 
@@ -101,19 +101,19 @@ def error_of(response: Response, *, max_bytes: int) -> tuple[ErrorBody, bool]:
         return ErrorBody(error=msgspec.structs.replace(failure, retry_after_ms=after_ms)), False
 
 
-def _read_error(response: Response, effect: Effect, max_bytes: int) -> Answer:
+def _read_error(response: Response, effect: Effect, *, max_bytes: int) -> Answer:
     body, is_stated = error_of(response, max_bytes=max_bytes)
     return stated_error(body, effect) if is_stated else unstated_error(body.error)
 
 
-def _read_success(body: bytes, role: StepRole, effect: Effect, max_bytes: int) -> Answer:
+def _read_success(body: bytes, role: StepRole, *, effect: Effect, max_bytes: int) -> Answer:
     try:
         response = decode_response(RESPONSE_OF[role], body, max_bytes=max_bytes)
     except AcpFailure as failure:
         return unreadable(failure.error, effect)
     if b'"error"' in body and (stated := _error_in_success(body, max_bytes)) is not None:
         return stated_error(stated, effect)
-    return success(response, body, effect)
+    return success(response, body, effect=effect)
 
 
 def _error_in_success(body: bytes, max_bytes: int) -> ErrorBody | None:
@@ -127,18 +127,18 @@ def _error_in_success(body: bytes, max_bytes: int) -> ErrorBody | None:
         return None
 
 
-def _read_lines(body: bytes, effect: Effect, max_bytes: int) -> Answer:
+def _read_lines(body: bytes, effect: Effect, *, max_bytes: int) -> Answer:
     """Progress lines are skipped; the last line is the response, or the stream was cut."""
     last = body.rstrip(b" \t\r\n").rpartition(b"\n")[2]
     if not last:
-        return lost(Reason.UNAVAILABLE, "the stream ended without a response", effect)
+        return lost(Reason.UNAVAILABLE, "the stream ended without a response", effect=effect)
     try:
         names = _members.decode(last).keys()
     except msgspec.MsgspecError as said:
         return violation(f"the last line of the stream is no JSON object: {said}", effect)
     if names & _PROGRESS and not names & _OF_RESPONSE:
-        return lost(Reason.UNAVAILABLE, "the stream ended after a progress line", effect)
-    return _read_success(last, StepRole.EXECUTE, effect, max_bytes)
+        return lost(Reason.UNAVAILABLE, "the stream ended after a progress line", effect=effect)
+    return _read_success(last, StepRole.EXECUTE, effect=effect, max_bytes=max_bytes)
 
 
 def _retry_after_ms(header: bytes) -> int | None:

@@ -50,7 +50,12 @@ def authorization(name: str, credentials: Credentials) -> Fields:
     """
     if not name:
         return []
-    value = credentials(name)
+    try:
+        value = credentials(name)
+    except KeyError:
+        raise CredentialUnavailable(
+            f"there is no credential {name!r}: name it in outbound.credentials"
+        ) from None
     if not is_field_value(value):
         raise CredentialUnavailable(f"credential {name!r} holds characters no header may have")
     return [(AUTHORIZATION, value if " " in value else f"Bearer {value}")]
