@@ -8,6 +8,8 @@ import asyncio
 import contextlib
 from typing import Final
 
+import msgspec
+
 from acp_spec.model.card import Health
 from acp_spec.model.enums import HealthStatus
 from acp_spec.model.errors import AcpFailure, Code
@@ -18,30 +20,29 @@ from gateway.runtime.registry import Registry
 
 # A heartbeat may come late or be lost once before the gateway asks by itself.
 SILENT_INTERVALS: Final = 2.0
-# How exactly moments and leases are kept.
-TICK_MS: Final = 250
-# Questions at once: each is a socket and a task.
-QUESTIONS_MAX: Final = 16
 # A component without a health route answers, and that is what was asked.
 _ALIVE_CODES: Final = frozenset({Code.UNIMPLEMENTED, Code.NOT_FOUND})
 _ALIVE: Final = Health(status=HealthStatus.SERVING)
+
+
+class ProberLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Times of the prober, and how many questions run at once."""
+
+    interval_ms: int = 5_000
+    timeout_ms: int = 1_000
+    tick_ms: int = 250  # how exactly moments and leases are kept
+    concurrency: int = 16  # each question is a socket and a task
 
 
 class Prober:
     """`start` it on the loop, `close` it before the registry."""
 
     def __init__(
-        self,
-        registry: Registry,
-        *,
-        clock: Clock,
-        interval_ms: int = 5_000,
-        timeout_ms: int = 1_000,
+        self, registry: Registry, clock: Clock, *, limits: ProberLimits = ProberLimits()
     ) -> None:
         self._registry = registry
         self._clock = clock
-        self._interval_ms = interval_ms
-        self._timeout_ms = timeout_ms
+        self._limits = limits
         self._next: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._loop_task: asyncio.Task[None] | None = None
@@ -60,23 +61,23 @@ class Prober:
     async def _run(self) -> None:
         while True:
             self.tick()
-            await asyncio.sleep(TICK_MS / 1000)
+            await asyncio.sleep(self._limits.tick_ms / 1000)
 
     def tick(self) -> None:
         """Begin the questions that are due; end the leases that are over."""
         self._registry.sweep()
         now = self._clock.monotonic_ms()
-        silent = self._registry.silent(self._interval_ms * SILENT_INTERVALS)
+        silent = self._registry.silent(self._limits.interval_ms * SILENT_INTERVALS)
         self._next = {key: self._next.get(key, self._first(key, now)) for key, _ in silent}
         for component_id, connection in silent:
-            room = len(self._asking) < QUESTIONS_MAX
+            room = len(self._asking) < self._limits.concurrency
             if now >= self._next[component_id] and component_id not in self._asking and room:
-                self._next[component_id] = now + self._interval_ms
+                self._next[component_id] = now + self._limits.interval_ms
                 self._ask(component_id, connection)
 
     def _first(self, component_id: str, now: float) -> float:
         """The first question's moment: spread over one interval, the same after each start."""
-        return now + self._interval_ms * unit_interval("probe", component_id)
+        return now + self._limits.interval_ms * unit_interval("probe", component_id)
 
     def _ask(self, component_id: str, connection: Connection) -> None:
         task = asyncio.get_running_loop().create_task(self._probe(component_id, connection))
@@ -85,7 +86,7 @@ class Prober:
 
     async def _probe(self, component_id: str, connection: Connection) -> None:
         try:
-            health: Health | None = await connection.health(self._timeout_ms)
+            health: Health | None = await connection.health(self._limits.timeout_ms)
         except AcpFailure as failure:
             health = _ALIVE if failure.error.code in _ALIVE_CODES else None
         self._registry.probed(component_id, health)
