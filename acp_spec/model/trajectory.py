@@ -133,7 +133,7 @@ class LlmCallRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    schema_version: str = SCHEMA_VERSION
+    schema_version: str
     session_id: str
     lineage_id: str
     lineage: Lineage = Lineage()

@@ -11,6 +11,7 @@ from acp_spec.model.calls import Claim, ExecuteResponse, ObserveResponse, Reward
 from acp_spec.model.enums import StepRole, StepStatus
 from acp_spec.model.payload import payload
 from acp_spec.model.trajectory import (
+    SCHEMA_VERSION,
     Attempt,
     FeedbackRow,
     Gap,
@@ -28,6 +29,7 @@ def trajectory(state: SessionState) -> Trajectory:
     """The whole record, as far as it is known now."""
     opened = state.opened
     return Trajectory(
+        schema_version=SCHEMA_VERSION,
         session_id=opened.session_id,
         lineage_id=opened.lineage_id,
         lineage=lineage(state),
