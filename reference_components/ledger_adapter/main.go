@@ -25,9 +25,8 @@ import (
 var card json.RawMessage
 
 const badRequest = "400 INVALID_ARGUMENT INVALID_REQUEST" // HTTP status, code, reason: protocol section 5
-
-type failure struct{ class, message, effect string } // class is such a triple
-func fail(class, message string) (any, *failure)     { return nil, &failure{class, message, "NONE"} }
+type failure struct{ class, message, effect string }      // class is such a triple
+func fail(class, message string) (any, *failure)          { return nil, &failure{class, message, "NONE"} }
 
 var refusals = map[string]string{ // the ledger's statuses; it did nothing, its message says why
 	"11": "409 ALREADY_EXISTS IDEMPOTENCY_CONFLICT", "20": "404 NOT_FOUND UNKNOWN_ACCOUNT", "21": "404 NOT_FOUND UNKNOWN_ACCOUNT",
@@ -78,8 +77,7 @@ var ledger *exec.Cmd // the one COBOL process, and its standard input and output
 var requests, replies = io.Writer(nil), (*bufio.Reader)(nil)
 var numbers, effects = map[string]int64{}, map[string]string{} // by call_id: highest attempt, what it did
 
-// ask sends one record and reads one reply; "" = the ledger failed or was too slow and was killed,
-// which its journal allows at any moment. The next ask starts it anew.
+// ask sends a record and reads the reply; "" = the ledger failed or was killed as too slow: the next ask starts it.
 func ask(line string, timeout time.Duration) (reply string) {
 	if ledger == nil {
 		ledger = &exec.Cmd{Path: os.Getenv("LEDGER_PROGRAM"), Stderr: os.Stderr}
@@ -191,8 +189,10 @@ func serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	if ask(fmt.Sprintf("%-120s\n", "PROBE"), 30*time.Second) == "" {
-		log.Fatal("the ledger does not start: check LEDGER_PROGRAM, LEDGERMST and LEDGERJNL")
+	for begun := time.Now(); ask(fmt.Sprintf("%-120s\n", "PROBE"), time.Minute) == ""; time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) > 5*time.Second { // a predecessor that was killed may still hold the journal for a moment
+			log.Fatal("the ledger does not start: check LEDGER_PROGRAM, LEDGERMST and LEDGERJNL")
+		}
 	}
 	server := http.Server{Addr: "127.0.0.1:" + os.Getenv("ACP_PORT"), Handler: http.HandlerFunc(serve),
 		ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}

@@ -125,7 +125,7 @@ def test_a_component_that_dies_at_start_is_reported_with_its_last_words(
 ) -> None:
     start("ledger").stop()
     with pytest.raises(LaunchError, match="the ledger does not start"):
-        launcher.start("ledger", env={"LEDGERMST": "/nowhere"})
+        launcher.start("ledger", env={"LEDGERMST": "/nowhere"})  # after 5 s of trying
 
 
 def test_stopping_twice_is_harmless(start: Callable[..., Running]) -> None:
