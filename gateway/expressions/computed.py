@@ -5,12 +5,9 @@ their keys. Integers of 64 bits are CEL int and other numbers double; a result t
 which the source wrote more precisely than a double can is refused, never rounded in silence.
 """
 
-import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final, TypeAlias
 
 import cel
@@ -28,14 +25,17 @@ from gateway.expressions.bounds import (
 from gateway.expressions.fault import ExpressionError, violation
 from gateway.expressions.parsing import parse
 from gateway.expressions.path import Finder, Path, Scope
+from gateway.expressions.precision import (
+    MAYBE_INEXACT,
+    Inexact,
+    PrecisionRules,
+    check_precision,
+    decode_careful,
+    precision_rules,
+)
 from gateway.expressions.printing import SIZE_FUNCTION, Printed, printed
 from gateway.expressions.syntax import Call, Literal, Node, Ref, children
 
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
-_INT64_DIGITS: Final = 19
-# Text without any of these holds only numbers that int64 and double keep as written.
-_MAYBE_INEXACT: Final = re.compile(rb"[0-9.]{16}|[0-9][eE]")
 _UNDEFINED: Final = re.compile(r"Undefined variable or function: '([vh][0-9]+)'")
 _CALLED: Final = re.compile(r"(?:Undefined variable or function:|Function) '(\w+)'")
 
@@ -50,13 +50,13 @@ class Computed:
     shape: Printed
     program: cel.Program
     paths: tuple[Path, ...]
+    precision: PrecisionRules
 
     def evaluate(self, scope: Scope) -> bytes:
         """The canonical JSON text of its value; raises ExpressionError (CONTRACT_VIOLATION)."""
         variables, inexact = self._decoded(scope)
         result = self._run(variables)
-        if inexact:
-            _check_exact(result, inexact)
+        check_precision(result, self.precision, inexact=inexact)
         try:
             text = canonical(result)
         except CanonicalError as error:
@@ -65,10 +65,10 @@ class Computed:
             raise violation(f"the result has {len(text)} bytes, at most {MAX_OUTPUT_BYTES}")
         return text
 
-    def _decoded(self, scope: Scope) -> tuple[Variables, frozenset[float]]:
+    def _decoded(self, scope: Scope) -> tuple[Variables, Inexact]:
         """Values of all variables that exist, and the doubles among them that lost digits."""
         variables: Variables = {}
-        inexact: set[float] = set()
+        inexact = Inexact()
         extents: dict[Ref, Extent] = {}
         finder = Finder(scope)
         for name, ref in self.shape.values.items():
@@ -81,8 +81,11 @@ class Computed:
                     "copied by its bare path",
                     ref.column,
                 )
-            careful = _MAYBE_INEXACT.search(data) is not None
-            value = _decode(data, inexact) if careful else jiter.from_json(data, cache_mode="none")
+            careful = MAYBE_INEXACT.search(data) is not None
+            if careful:
+                value = decode_careful(data, inexact, path=ref.path)
+            else:
+                value = jiter.from_json(data, cache_mode="none")
             if ref.as_keys and isinstance(value, Mapping):
                 value = sorted(value)
             variables[name] = value
@@ -91,7 +94,7 @@ class Computed:
         for name, path in self.shape.presences.items():
             variables[name] = finder.find(path) is not None
         check_cost(self.tree, extents)
-        return variables, frozenset(inexact)
+        return variables, inexact
 
     def _run(self, variables: Variables) -> Plain:
         sizes = _Sizes()
@@ -159,7 +162,7 @@ def compile_computed(text: str) -> Computed:
         _check_pattern_compiles(pattern)
     paths = [ref.path for ref in shape.values.values()]
     paths += [path for path in shape.presences.values() if path not in paths]
-    return Computed(tree, shape, program, tuple(paths))
+    return Computed(tree, shape, program, tuple(paths), precision_rules(tree))
 
 
 def _compiled(text: str, column: int) -> cel.Program:
@@ -187,40 +190,3 @@ def _patterns(node: Node) -> list[Literal]:
         assert isinstance(pattern, Literal)
         found.append(pattern)
     return found
-
-
-def _decode(data: bytes, inexact: set[float]) -> Plain:
-    """A value as CEL sees it: int64 or double. Doubles that lost digits go to `inexact`."""
-
-    def double(text: str) -> float:
-        number = float(text)
-        if not math.isfinite(number):
-            raise violation(f"{text[:30]} is too large for a computed value")
-        if Decimal(repr(number)) != Decimal(text):
-            inexact.add(number)
-        return number
-
-    def integer(text: str) -> int | float:
-        if len(text) <= _INT64_DIGITS + 1 and _INT64_MIN <= int(text) <= _INT64_MAX:
-            return int(text)
-        return double(text)
-
-    decoded: Plain = json.loads(data, parse_float=double, parse_int=integer)
-    return decoded
-
-
-def _check_exact(value: Plain, inexact: frozenset[float]) -> None:
-    """Refuse a result that carries a number in fewer digits than its source had."""
-    match value:
-        case float() if value in inexact:
-            raise violation(
-                f"{value!r} lost precision; copy such a number by its bare path instead"
-            )
-        case list():
-            for item in value:
-                _check_exact(item, inexact)
-        case Mapping():
-            for item in value.values():
-                _check_exact(item, inexact)
-        case _:
-            pass

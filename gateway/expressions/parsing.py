@@ -5,11 +5,13 @@ the run, unknown functions, patterns that are not literals, deep nesting. Paths 
 so that only what they name is ever decoded.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.expressions.fault import ExpressionError
 from gateway.expressions.path import Path
+from gateway.expressions.precision import is_exact
 from gateway.expressions.syntax import (
     FUNCTIONS,
     LIST_MACROS,
@@ -47,6 +49,7 @@ _LEVELS: Final = (
     frozenset({"+", "-"}),
     frozenset({"*", "/", "%"}),
 )
+_DOUBLE: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _CONSTANTS: Final = frozenset({"true", "false", "null"})
 
 
@@ -185,6 +188,12 @@ class _Parser:
         token = self.token
         if token.kind in (Kind.NUMBER, Kind.STRING):
             self.place += 1
+            if (
+                token.kind is Kind.NUMBER
+                and _DOUBLE.fullmatch(token.text)
+                and not token.text.isdigit()
+            ):
+                _check_literal(token)
             return Literal(token.text, token.column)
         if token.kind is Kind.NAME and token.text != "in":
             self.place += 1
@@ -274,6 +283,12 @@ class _Parser:
                 break
         self.expect("}")
         return MapOf(tuple(entries), column)
+
+
+def _check_literal(token: Token) -> None:
+    """A double literal must mean what it says."""
+    if not is_exact(token.text):
+        raise ExpressionError(f"{token.text[:40]} does not fit a double exactly", token.column)
 
 
 def _deeper(node: Ref, part: str | int) -> Ref:

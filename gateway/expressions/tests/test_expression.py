@@ -66,6 +66,9 @@ VALUES = [
     ("act.results[0].output.amount + 1.0", b"1"),
     ("input.pi > 3.0", b"true"),
     ("input.huge > 1.0e20", b"true"),
+    ("input.pi > 3.0 ? 'more' : 'less'", b'"more"'),
+    ("int(input.pi * 100.0)", b"314"),
+    ("{'copied': 1e300}", b'{"copied":1e+300}'),
     ("size(input.text)", b"2"),
     ("input.text.size()", b"2"),
     ("input.query + '!'", b'"hi!"'),
@@ -141,7 +144,8 @@ REFUSED = [
     ("a.matches('(\\\\w{50}){20}')", "too costly", 11),
     ("a.matches('" + "a" * 300 + "')", "at most 256 characters", 11),
     ("9223372036854775808", "invalid int literal", 1),
-    ("1e400", "invalid double literal", 1),
+    ("1e400", "1e400 does not fit a double exactly", 1),
+    ("1 + 9007199254740993.0", "does not fit a double exactly", 5),
     ("'\\q'", "not an expression", 1),
     ("x" * 2049, "at most 2048 bytes, this has 2049", 1),
     ("'" + "é" * 1024 + "'", "at most 2048 bytes, this has 2050", 1),
@@ -177,6 +181,11 @@ VIOLATIONS = [
     ("[input.pi]", "3.141592653589793 lost precision"),
     ("{'x': [input.big]}", "lost precision"),
     ("input.flag ? input.huge : 0.0", "lost precision"),
+    ("input.pi * 2.0", "input.pi lost precision"),
+    ("{'half': [input.huge / 2.0]}", "input.huge lost precision"),
+    ("string(input.pi) + '!'", "input.pi lost precision"),
+    ("double(input.n)", "a computed double of 2^53 or more (9007199254740992.0) lost precision"),
+    ("9007199254740992.0 + 1.0", "a computed double of 2^53 or more"),
 ]
 
 
