@@ -33,6 +33,14 @@ def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     """The next events of this session, or none when it waits for something outside."""
     if state.terminal:
         return ()
+    events = _next(state, world)
+    if events and isinstance(events[-1], SessionEnded):
+        digest = state.commands_digest.hex()
+        return (msgspec.structs.replace(events[-1], commands_digest=digest),)
+    return events
+
+
+def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if state.ending is not None:
         return () if state.open_calls() else (_ended(state, world),)
     if state.opened.mode is Mode.MANUAL:

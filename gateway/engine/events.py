@@ -222,10 +222,13 @@ class FinishRequested(Event, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class SessionEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SessionEnded"):
+    """The end. `commands_digest`: of all commands before it; a replay must come to the same."""
+
     status: SessionStatus
     output: Payload = ABSENT
     error: AcpError | None = None
     fell_back: bool = False
+    commands_digest: str = ""
 
 
 class SessionErased(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SessionErased"):

@@ -173,6 +173,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     fell_back: bool = False
     ended_at_ms: int | None = None
     erased: bool = False
+    commands_digest: bytes = b""
+    """Rolling hash of every command so far: what a replay must come to again."""
 
     @property
     def session_id(self) -> str:

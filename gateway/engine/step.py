@@ -5,6 +5,7 @@ never run an expression, governance or a policy: their results ride on events. A
 write to the fresh state it is given.
 """
 
+import hashlib
 from collections.abc import Callable
 
 import msgspec
@@ -67,6 +68,7 @@ def begin(workflow: Workflow | None, opened: Opened) -> tuple[SessionState, list
         commands.append(StartTimer(Timer.DEADLINE, state.deadline_at_ms))
     if opened.mode is Mode.AUTOMATIC:
         commands.append(Advance())
+    state.commands_digest = commands_digest(b"", commands)
     return state, commands
 
 
@@ -79,7 +81,17 @@ def step(state: SessionState, event: AnyEvent) -> tuple[SessionState, list[Comma
     version = list(state.version)
     version[shard] += 1
     new.version = (version[0], version[1], version[2])
-    return new, handler(new, event)
+    commands = handler(new, event)
+    new.commands_digest = commands_digest(new.commands_digest, commands)
+    return new, commands
+
+
+def commands_digest(before: bytes, commands: list[Command]) -> bytes:
+    """The rolling hash over commands: equal digests mean equal commands in equal order."""
+    if not commands:
+        return before
+    text = msgspec.json.encode(commands)
+    return hashlib.blake2b(text, digest_size=16, key=before).digest()
 
 
 def _timer_fired(state: SessionState, event: TimerFired) -> list[Command]:

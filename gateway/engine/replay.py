@@ -1,0 +1,141 @@
+"""Running a journal through the engine again: the same commands, and every event explained.
+
+Two proofs. At its end a session wrote down the hash of all its commands; the replay must come to
+the same. And each event that the engine causes must answer a command that was outstanding: a call
+that nobody asked for, or a timer that nobody set, is a difference.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gateway.engine.commands import Advance, Call, Command, Decide, Send, StartTimer
+from gateway.engine.definition import Workflow
+from gateway.engine.events import (
+    AnyEvent,
+    AttemptEnded,
+    AttemptStarted,
+    CallCreated,
+    CancelRequested,
+    Decided,
+    Deferred,
+    FeedbackGiven,
+    FinishRequested,
+    Late,
+    Opened,
+    OperationEnded,
+    Refused,
+    SessionEnded,
+    SessionErased,
+    StepEnded,
+    SubGoalEnded,
+    TimerFired,
+)
+from gateway.engine.states import SessionState
+from gateway.engine.step import begin, step
+
+ANSWERS: dict[type, type | None] = {
+    Opened: None,
+    CancelRequested: None,
+    FinishRequested: None,
+    FeedbackGiven: None,
+    SessionErased: None,
+    Late: Send,
+    CallCreated: Advance,
+    SubGoalEnded: Advance,
+    StepEnded: Advance,
+    SessionEnded: Advance,
+    Deferred: Call,
+    Refused: Call,
+    AttemptStarted: Call,
+    AttemptEnded: Send,
+    OperationEnded: Send,
+    Decided: Decide,
+    TimerFired: StartTimer,
+}
+"""Which command an event answers; None: it comes from outside."""
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """One event with the commands it led to."""
+
+    number: int
+    event: AnyEvent
+    commands: tuple[Command, ...]
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a replay found; `difference` is empty when the commands are the same."""
+
+    session_id: str
+    events: int
+    commands: int
+    same: bool
+    difference: str = ""
+
+
+def play(
+    events: Iterable[AnyEvent], workflow: Workflow | None
+) -> tuple[SessionState, list[Played]]:
+    """The state the events fold to, and what each of them commanded."""
+    state: SessionState | None = None
+    played = []
+    for number, event in enumerate(events, 1):
+        if state is None:
+            assert isinstance(event, Opened), "a journal begins with the opening"
+            state, commands = begin(workflow, event)
+        else:
+            state, commands = step(state, event)
+        played.append(Played(number=number, event=event, commands=tuple(commands)))
+    assert state is not None, "a journal holds at least the opening"
+    return state, played
+
+
+def check(events: Iterable[AnyEvent], workflow: Workflow | None) -> Replayed:
+    """Replay a journal and say whether it commands what it did."""
+    state, played = play(events, workflow)
+    difference = _digest_difference(played, workflow) or _unexplained(played)
+    return Replayed(
+        session_id=state.session_id,
+        events=len(played),
+        commands=sum(len(one.commands) for one in played),
+        same=not difference,
+        difference=difference,
+    )
+
+
+def _digest_difference(played: list[Played], workflow: Workflow | None) -> str:
+    """Fold again up to the end and compare the hash that the session wrote down."""
+    state: SessionState | None = None
+    for one in played:
+        event = one.event
+        written = event.commands_digest if isinstance(event, SessionEnded) else ""
+        if written and state is not None and state.commands_digest.hex() != written:
+            return f"event {one.number}: the commands before it hash to another digest"
+        if state is None:
+            assert isinstance(event, Opened), "a journal begins with the opening"
+            state, _ = begin(workflow, event)
+        else:
+            state, _ = step(state, event)
+    return ""
+
+
+def _unexplained(played: list[Played]) -> str:
+    given: set[type] = set()
+    names: set[tuple[type, str]] = set()
+    for one in played:
+        event = one.event
+        asked = ANSWERS[type(event)]
+        name = str(getattr(event, "call_id", ""))
+        if isinstance(event, CallCreated) and event.manual_key:
+            asked = None
+        if asked is not None and not _outstanding(asked, name, given, names):
+            kind = type(event).__name__
+            return f"event {one.number} ({kind}): no {asked.__name__} was commanded for it"
+        given.update(type(command) for command in one.commands)
+        names.update((type(c), str(getattr(c, "call_id", ""))) for c in one.commands)
+    return ""
+
+
+def _outstanding(asked: type, name: str, given: set[type], names: set[tuple[type, str]]) -> bool:
+    return (asked, name) in names if name and asked is not Advance else asked in given
