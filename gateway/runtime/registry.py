@@ -300,8 +300,8 @@ class Registry:
 
     def _admit(self, row: Row, connection: Connection) -> Entry:
         """Put it in, or in the place of its older registration."""
+        self._make_room(row)
         old = self._entries.get(row.component_id)
-        self._check_room(row, is_new=old is None)
         if old is not None and old.connection is not None and old.connection is not connection:
             unused = old.connection
             if old.row.endpoint == row.endpoint and not old.is_attached:
@@ -316,7 +316,7 @@ class Registry:
         self._changed()
         return entry
 
-    def _check_room(self, row: Row, *, is_new: bool) -> None:
+    def _make_room(self, row: Row) -> None:
         """One card per version: instances with another one refuse it, unless they are expired."""
         pin = f"{row.card.name}@{row.card.version}"
         others = [e for e in self._entries.values() if e.pin == pin and e.row.digest != row.digest]
@@ -328,6 +328,7 @@ class Registry:
                     " DELETE its instances first"
                 )
                 raise failure(Reason.IDEMPOTENCY_CONFLICT, text)
+        is_new = row.component_id not in self._entries
         if is_new and len(self._entries) >= self._limits.instances_max:
             text = f"{self._limits.instances_max} instances are registered already"
             raise failure(Reason.OVERLOADED, text)
