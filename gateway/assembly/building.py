@@ -284,7 +284,13 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
         rotate_bytes=settings.outbox.rotate_bytes,
         rotate_ms=settings.outbox.rotate_ms,
     )
-    return Outbox(ground.store, ground.committer, log, build=trajectory_of, clock=ground.clock)
+    return Outbox(
+        ground.store,
+        ground.committer,
+        trajectories=log,
+        build=trajectory_of,
+        clock=ground.clock,
+    )
 
 
 def _backoff(settings: Settings) -> Backoff:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gateway.engine.events import AnyEvent, Opened
 from gateway.stores.errors import StoreError, StoreFailed
@@ -28,6 +28,14 @@ class CommitMetrics(Protocol):
 
     def journal_flushed(self, events: int, *, flush_s: float) -> None:
         """One group of appended events is on disk (without sync: written)."""
+
+
+class _Group(NamedTuple):
+    """What one sync covered: everything up to this tick, so many events in all, and its time."""
+
+    tick: int
+    events: int
+    seconds: float
 
 
 class Committer:
@@ -66,18 +74,18 @@ class Committer:
         """`callback(error)` runs once, on the loop, at the first failure."""
         self._on_failure.append(callback)
 
-    def append(self, session_id: str, first_sequence: int, events: Sequence[AnyEvent]) -> None:
+    def append(self, session_id: str, first_sequence: int, *, events: Sequence[AnyEvent]) -> None:
         """Journal `events` as one record. The session's first record (`Opened`) makes its key."""
         assert events, "a record holds at least one event"
         if isinstance(events[0], Opened):
             self.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
         self._events += len(events)
-        record = self._sealer.encode_record(session_id, first_sequence, events)
+        record = self._sealer.encode_record(session_id, first_sequence, events=events)
         self.put(Table.JOURNAL, sequence_row(session_id, first_sequence), record)
 
-    def put_sealed(self, session_id: str, table: Table, key: bytes, plain: bytes) -> None:
+    def put_sealed(self, session_id: str, table: Table, *, key: bytes, plain: bytes) -> None:
         """Put a row that holds payloads of a session, sealed with its key."""
-        self.put(table, key, self._sealer.seal(session_id, table, key, plain))
+        self.put(table, key, self._sealer.seal(session_id, table, key=key, plain=plain))
 
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         """Put a row in this tick's batch."""
@@ -220,18 +228,19 @@ class Committer:
         except StoreError as error:
             loop.call_soon_threadsafe(self._fail, error)
         else:
-            loop.call_soon_threadsafe(self._group_synced, tick, events, time.perf_counter() - begin)
+            took_s = time.perf_counter() - begin
+            loop.call_soon_threadsafe(self._group_synced, _Group(tick, events, took_s))
 
-    def _group_synced(self, tick: int, events: int, seconds: float) -> None:
+    def _group_synced(self, group: _Group) -> None:
         if self._failed is not None:
             return
-        self._synced_tick = tick
+        self._synced_tick = group.tick
         due: list[Callback] = []
-        while self._waiting and self._waiting[0][0] <= tick:
+        while self._waiting and self._waiting[0][0] <= group.tick:
             due += self._waiting.popleft()[1]
         if self._waiting:
             self._ask_for_sync()  # before the callbacks: the disk works while they run
-        self._measure(events, seconds)
+        self._measure(group.events, group.seconds)
         self._run(due)
 
     def _measure(self, events: int, seconds: float) -> None:

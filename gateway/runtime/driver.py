@@ -188,9 +188,10 @@ class Driver:
         state, put = live.state, self.committer.put
         session_id = state.session_id
         first = before.sequence + 1 if before else 1
-        self.committer.append(session_id, first, record)
+        self.committer.append(session_id, first, events=record)
         for row in changed(before, state):
-            put(Table.SHARD, shard_row(session_id, row.shard.value, row.key.encode()), row.data)
+            key = shard_row(session_id, row.shard.value, row=row.key.encode())
+            put(Table.SHARD, key, row.data)
         if before is None or before.status is not state.status:
             self._list(before, state)
 
@@ -199,7 +200,8 @@ class Driver:
         opened, session_id = state.opened, state.session_id
 
         def row(status: SessionStatus) -> bytes:
-            return listed_row(opened.tenant, status.value, opened.workflow, session_id)
+            workflow = opened.workflow
+            return listed_row(opened.tenant, status.value, workflow=workflow, session_id=session_id)
 
         if before is not None:
             self.committer.delete(Table.INDEX, row(before.status))

@@ -86,7 +86,10 @@ class LiveSessions:
     def _read(self, session_id: str) -> SessionState | None:
         try:
             return replay(
-                (event for _, event in read_events(self._store, self._sealer, session_id)),
+                (
+                    event
+                    for _, event in read_events(self._store, self._sealer, session_id=session_id)
+                ),
                 self._workflow_of,
             )
         except KeyGone as gone:

@@ -62,8 +62,8 @@ class Outbox:
         self,
         store: Store,
         committer: Committer,
-        trajectories: TrajectoryLog,
         *,
+        trajectories: TrajectoryLog,
         build: Build,
         clock: Clock,
     ) -> None:

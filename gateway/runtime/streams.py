@@ -62,7 +62,7 @@ class Streams:
 
     def _read(self, session_id: str, after: int) -> list[tuple[int, AnyEvent]]:
         try:
-            return list(read_events(self._store, self._sealer, session_id, after=after))
+            return list(read_events(self._store, self._sealer, session_id=session_id, after=after))
         except KeyGone:
             raise _expired() from None
 

@@ -28,7 +28,7 @@ class StoreFailed(StoreError):
 class RecordError(StoreError):
     """One record of one session cannot be used; the others can."""
 
-    def __init__(self, session_id: str, sequence: int, what: str) -> None:
+    def __init__(self, session_id: str, sequence: int, *, what: str) -> None:
         super().__init__(f"session {session_id}, record at sequence {sequence}: {what}")
         self.session_id = session_id
         self.sequence = sequence

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from gateway.engine.events import AnyEvent, SessionErased
 from gateway.stores.errors import EventUnknown, KeyGone, RecordCorrupt, RecordError
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import parse_sequence_row, sequence_row, session_row
+from gateway.stores.tables import SequenceRow, parse_sequence_row, sequence_row, session_row
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -67,44 +67,48 @@ class Sealer:
         """Drop the cached cipher: call it once the key's row is erased."""
         self._live.pop(session_id, None)
 
-    def seal(self, session_id: str, table: Table, key: bytes, plain: bytes) -> bytes:
+    def seal(self, session_id: str, table: Table, *, key: bytes, plain: bytes) -> bytes:
         """The value to store at `key`. Raises KeyGone when the session has no key (any more)."""
         cipher = self._live.get(session_id) or self._load(session_id, 0)
         nonce = self._random_bytes(NONCE_BYTES)
         return SEALED + nonce + cipher.encrypt(nonce, plain, _ROW_OF[table] + key)
 
-    def unseal(self, session_id: str, table: Table, key: bytes, value: bytes) -> bytes:
+    def unseal(self, session_id: str, table: Table, *, key: bytes, value: bytes) -> bytes:
         """What was sealed at `key`. Raises KeyGone or RecordCorrupt."""
         sequence = parse_sequence_row(key).sequence if table is Table.JOURNAL else 0
         kind, body = value[:1], value[1:]
         if kind == PLAIN:
             return body
         if kind != SEALED:
-            raise RecordCorrupt(session_id, sequence, f"unknown kind of record {kind!r}")
+            raise RecordCorrupt(session_id, sequence, what=f"unknown kind of record {kind!r}")
         cipher = self._live.get(session_id) or self._load(session_id, sequence)
         nonce, text = body[:NONCE_BYTES], body[NONCE_BYTES:]
         try:
             return cipher.decrypt(nonce, text, _ROW_OF[table] + key)
         except (InvalidTag, ValueError) as error:
             raise RecordCorrupt(
-                session_id, sequence, "its bytes were changed; restore the directory from a backup"
+                session_id,
+                sequence,
+                what="its bytes were changed; restore the directory from a backup",
             ) from error
 
     def encode_record(
-        self, session_id: str, first_sequence: int, events: Sequence[AnyEvent]
+        self, session_id: str, first_sequence: int, *, events: Sequence[AnyEvent]
     ) -> bytes:
         """The journal record of events appended together."""
         text = encode(events)
         if any(isinstance(event, SessionErased) for event in events):
             assert len(events) == 1, "SessionErased is appended alone: it is stored unsealed"
             return PLAIN + text
-        return self.seal(session_id, Table.JOURNAL, sequence_row(session_id, first_sequence), text)
+        return self.seal(
+            session_id, Table.JOURNAL, key=sequence_row(session_id, first_sequence), plain=text
+        )
 
     def decode_record(self, key: bytes, value: bytes) -> Events:
         """The events of one row of JOURNAL. Raises a RecordError naming session and sequence."""
         session_id, sequence = parse_sequence_row(key)
         return decode(
-            self.unseal(session_id, Table.JOURNAL, key, value),
+            self.unseal(session_id, Table.JOURNAL, key=key, value=value),
             session_id=session_id,
             first_sequence=sequence,
         )
@@ -112,9 +116,9 @@ class Sealer:
     def _load(self, session_id: str, sequence: int) -> AESGCM:
         key = self._store.get(Table.KEY, session_row(session_id))
         if key is None:
-            raise KeyGone(session_id, sequence, "its key is gone: the session was deleted")
+            raise KeyGone(session_id, sequence, what="its key is gone: the session was deleted")
         if len(key) != KEY_BYTES:
-            raise RecordCorrupt(session_id, sequence, "its key has the wrong length")
+            raise RecordCorrupt(session_id, sequence, what="its key has the wrong length")
         cipher = AESGCM(key)
         self._keep(session_id, cipher)
         return cipher
@@ -136,32 +140,31 @@ def decode(data: bytes, *, session_id: str = "", first_sequence: int = 0) -> Eve
     try:
         return _decoder.decode(data)
     except msgspec.DecodeError as error:
-        raise _explain(data, session_id, first_sequence) from error
+        raise _explain(data, SequenceRow(session_id, first_sequence)) from error
 
 
-def _explain(data: bytes, session_id: str, first_sequence: int) -> RecordError:
+def _explain(data: bytes, row: SequenceRow) -> RecordError:
     """Find the event that does not decode: rare, so it may take its time."""
+    session_id, first = row
     try:
         parts = _parts.decode(data)
     except msgspec.DecodeError:
-        return RecordCorrupt(session_id, first_sequence, "it is not a JSON list of events")
-    for sequence, part in enumerate(parts, first_sequence):
+        return RecordCorrupt(session_id, first, what="it is not a JSON list of events")
+    for sequence, part in enumerate(parts, first):
         try:
             _one.decode(part)
         except msgspec.DecodeError as error:
-            return _explain_one(bytes(part), session_id, sequence, str(error))
-    return RecordCorrupt(session_id, first_sequence, "it decodes in parts but not as a whole")
+            return _explain_one(bytes(part), SequenceRow(session_id, sequence), why=str(error))
+    return RecordCorrupt(session_id, first, what="it decodes in parts but not as a whole")
 
 
-def _explain_one(part: bytes, session_id: str, sequence: int, why: str) -> RecordError:
+def _explain_one(part: bytes, row: SequenceRow, *, why: str) -> RecordError:
     try:
         name = msgspec.json.decode(part, type=_Tagged).event
     except msgspec.DecodeError:
-        return RecordCorrupt(session_id, sequence, "it is not an event")
+        return RecordCorrupt(*row, what="it is not an event")
     if name in KNOWN_EVENTS:
-        return RecordCorrupt(session_id, sequence, f"{name} does not decode: {why}")
+        return RecordCorrupt(*row, what=f"{name} does not decode: {why}")
     return EventUnknown(
-        session_id,
-        sequence,
-        f"unknown event {name!r}: a newer gateway wrote it, start that version",
+        *row, what=f"unknown event {name!r}: a newer gateway wrote it, start that version"
     )

@@ -11,17 +11,17 @@ from gateway.stores.ports import Store, Table
 from gateway.stores.tables import parse_sequence_row, session_row
 
 
-def read_records(store: Store, sealer: Sealer, session_id: str) -> Iterator[tuple[int, Events]]:
+def read_records(store: Store, sealer: Sealer, *, session_id: str) -> Iterator[tuple[int, Events]]:
     """The session's records in order: the sequence of the first event, and the events."""
     for key, value in store.scan(Table.JOURNAL, session_row(session_id)):
         yield parse_sequence_row(key).sequence, sealer.decode_record(key, value)
 
 
 def read_events(
-    store: Store, sealer: Sealer, session_id: str, *, after: int = -1
+    store: Store, sealer: Sealer, *, session_id: str, after: int = -1
 ) -> Iterator[tuple[int, AnyEvent]]:
     """The session's events with their sequence, those beyond `after` only."""
-    for first, events in read_records(store, sealer, session_id):
+    for first, events in read_records(store, sealer, session_id=session_id):
         for sequence, event in enumerate(events, first):
             if sequence > after:
                 yield sequence, event

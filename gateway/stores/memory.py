@@ -41,7 +41,7 @@ class _Rows:
         if self.values.pop(key, None) is not None:
             del self.keys[bisect_left(self.keys, key)]
 
-    def between(self, prefix: bytes, after: bytes, reverse: bool) -> list[bytes]:
+    def between(self, prefix: bytes, after: bytes, *, reverse: bool) -> list[bytes]:
         start, stop = bisect_left(self.keys, prefix), _end_of(self.keys, prefix)
         if not after:
             found = self.keys[start:stop]
@@ -95,7 +95,7 @@ class MemoryStore:
         """A snapshot: rows written after the call do not appear."""
         self._check_open()
         rows = self._tables[table]
-        found = [(key, rows.values[key]) for key in rows.between(prefix, after, reverse)]
+        found = [(key, rows.values[key]) for key in rows.between(prefix, after, reverse=reverse)]
         return iter(found)
 
     def erase(self, table: Table, key: bytes) -> None:

@@ -85,10 +85,10 @@ class TrajectoryReader:
         """The line's trajectory, or None after counting why it is not used."""
         head = _head_of(line.data)
         if head is None:
-            self._reject("malformed" if line.is_whole else "torn", line, "no trajectory")
+            self._reject("malformed" if line.is_whole else "torn", line, why="no trajectory")
             return None
         if _is_newer(head.schema_version):
-            self._reject("quarantined", line, f"schema_version {head.schema_version}")
+            self._reject("quarantined", line, why=f"schema_version {head.schema_version}")
             return None
         if newest is not None and newest.get(head.session_id) != _place(head, line):
             self.counts.superseded += 1
@@ -97,10 +97,10 @@ class TrajectoryReader:
             return _decoder.decode(line.data)
         except msgspec.DecodeError as error:
             known = head.schema_version == SCHEMA_VERSION
-            self._reject("malformed" if known else "quarantined", line, str(error))
+            self._reject("malformed" if known else "quarantined", line, why=str(error))
             return None
 
-    def _reject(self, kind: str, line: _Line, why: str) -> None:
+    def _reject(self, kind: str, line: _Line, *, why: str) -> None:
         setattr(self.counts, kind, getattr(self.counts, kind) + 1)
         if len(self.counts.places) < PLACES_MAX:
             self.counts.places.append(f"{line.path}:{line.number}: {kind}: {why}")

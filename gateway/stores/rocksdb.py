@@ -127,7 +127,7 @@ class RocksStore:
         options = ReadOptions()
         if end is not None:
             options.set_iterate_upper_bound(end)
-        start = _start(prefix, end, after, reverse)
+        start = _start(prefix, end, after=after, reverse=reverse)
         try:
             rows = self._tables[table].items(backwards=reverse, from_key=start, read_opt=options)
             for key, value in rows:
@@ -174,7 +174,7 @@ class RocksStore:
             raise _too_new(self._path, f"its format is {found!r}, this gateway knows {FORMAT}")
 
 
-def _start(prefix: bytes, end: bytes | None, after: bytes, reverse: bool) -> bytes | None:
+def _start(prefix: bytes, end: bytes | None, *, after: bytes, reverse: bool) -> bytes | None:
     """The key at which a scan begins; `after` itself is skipped by the scan."""
     if not reverse:
         return max(prefix, after) or None

@@ -65,12 +65,12 @@ def parse_sequence_row(key: bytes) -> SequenceRow:
     return SequenceRow(key[:-SEQUENCE_BYTES].decode(), _U64.unpack(key[-SEQUENCE_BYTES:])[0])
 
 
-def shard_row(session_id: str, shard: str, row: bytes = b"") -> bytes:
+def shard_row(session_id: str, shard: str, *, row: bytes = b"") -> bytes:
     """Key in SHARD; with an empty `row` the prefix of all rows of that shard."""
     return session_id.encode() + text_part(shard) + row
 
 
-def listed_prefix(tenant: str, status: str = "", workflow: str = "") -> bytes:
+def listed_prefix(tenant: str, status: str = "", *, workflow: str = "") -> bytes:
     """Prefix of list rows; an empty part leaves the rest open (so `workflow` needs `status`)."""
     prefix = _LISTED + text_part(tenant)
     if not status:
@@ -79,7 +79,7 @@ def listed_prefix(tenant: str, status: str = "", workflow: str = "") -> bytes:
     return prefix + text_part(workflow) if workflow else prefix
 
 
-def listed_row(tenant: str, status: str, workflow: str, session_id: str) -> bytes:
+def listed_row(tenant: str, status: str, *, workflow: str, session_id: str) -> bytes:
     """Key of a session in the list index: moved (delete, put) when its status changes."""
     return listed_prefix(tenant, status) + text_part(workflow) + session_id.encode()
 

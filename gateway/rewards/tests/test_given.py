@@ -8,6 +8,7 @@ from acp_spec.model.enums import FeedbackKind, SessionStatus
 from acp_spec.model.errors import AcpError, Code
 from acp_spec.model.session import Feedback, FeedbackTarget
 from acp_spec.model.trajectory import (
+    SCHEMA_VERSION,
     Attempt,
     FeedbackRow,
     OperationalReward,
@@ -22,6 +23,7 @@ TIMEOUT = AcpError(code=Code.DEADLINE_EXCEEDED, reason="TIMEOUT", message="no an
 
 def _trajectory(**changes: object) -> Trajectory:
     fields = {
+        "schema_version": SCHEMA_VERSION,
         "session_id": "s",
         "lineage_id": "l",
         "status": SessionStatus.SUCCEEDED,

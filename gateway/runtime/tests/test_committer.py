@@ -151,19 +151,19 @@ def test_an_opened_session_gets_its_key_in_the_same_batch() -> None:
         store = ForgetfulStore()
         committer = _committer(store)
         opened = Opened(at_ms=1, session_id=SESSION, lineage_id="l")
-        committer.append(SESSION, 0, [opened])
-        committer.append(SESSION, 1, [CancelRequested(at_ms=2), CancelRequested(at_ms=3)])
-        committer.put_sealed(SESSION, Table.SESSION, SESSION.encode(), b"summary")
+        committer.append(SESSION, 0, events=[opened])
+        committer.append(SESSION, 1, events=[CancelRequested(at_ms=2), CancelRequested(at_ms=3)])
+        committer.put_sealed(SESSION, Table.SESSION, key=SESSION.encode(), plain=b"summary")
         await committer.synced()
         assert store.writes == 1
         found = store.crash()
         sealer = Sealer(found)
-        events = [*read_events(found, sealer, SESSION)]
+        events = [*read_events(found, sealer, session_id=SESSION)]
         assert [(sequence, event.at_ms) for sequence, event in events] == [(0, 1), (1, 2), (2, 3)]
-        assert len([*read_events(found, sealer, SESSION, after=1)]) == 1
+        assert len([*read_events(found, sealer, session_id=SESSION, after=1)]) == 1
         row = found.get(Table.SESSION, SESSION.encode())
         assert row is not None
-        assert sealer.unseal(SESSION, Table.SESSION, SESSION.encode(), row) == b"summary"
+        assert sealer.unseal(SESSION, Table.SESSION, key=SESSION.encode(), value=row) == b"summary"
         await committer.close()
 
     _run(story)
@@ -226,6 +226,7 @@ def test_a_failed_write_is_told_once_and_nothing_later_is_acknowledged() -> None
 def test_closing_writes_and_syncs_what_is_pending_and_stops_the_thread() -> None:
     async def story() -> None:
         store = ForgetfulStore()
+        before = set(threading.enumerate())
         committer = _committer(store)
         committer.put(Table.INDEX, b"a", b"")
         committer.after_sync(lambda: committer.put(Table.INDEX, b"b", b""))
@@ -233,7 +234,8 @@ def test_closing_writes_and_syncs_what_is_pending_and_stops_the_thread() -> None
         await committer.close()
         kept = [key for key, _ in store.crash().scan(Table.INDEX, b"")]
         assert kept == [b"a", b"b"], "what a callback appended is kept too"
-        assert all(thread.name != "store-sync" for thread in threading.enumerate())
+        left = set(threading.enumerate()) - before
+        assert [thread for thread in left if thread.name == "store-sync"] == []
 
     _run(story)
 
@@ -242,12 +244,12 @@ def test_it_works_over_the_store_on_disk(tmp_path: Path) -> None:
     async def story() -> None:
         store = RocksStore(tmp_path)
         committer = _committer(store)
-        committer.append(SESSION, 0, [Opened(at_ms=1, session_id=SESSION, lineage_id="l")])
+        committer.append(SESSION, 0, events=[Opened(at_ms=1, session_id=SESSION, lineage_id="l")])
         await committer.synced()
         await committer.close()
         store.close()
         store = RocksStore(tmp_path)
-        assert len([*read_events(store, Sealer(store), SESSION)]) == 1
+        assert len([*read_events(store, Sealer(store), session_id=SESSION)]) == 1
         store.close()
 
     _run(story)

@@ -12,7 +12,7 @@ import pytest
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.ids import session_id
-from acp_spec.model.trajectory import Trajectory
+from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
 from gateway.runtime import outbox as outbox_module
 from gateway.runtime.clock import ManualClock
 from gateway.runtime.committer import Committer
@@ -29,7 +29,11 @@ def _session(number: int) -> str:
 
 def _build(session: str) -> Trajectory | None:
     return Trajectory(
-        session_id=session, lineage_id="l", status=SessionStatus.SUCCEEDED, sequence=1
+        schema_version=SCHEMA_VERSION,
+        session_id=session,
+        lineage_id="l",
+        status=SessionStatus.SUCCEEDED,
+        sequence=1,
     )
 
 
@@ -71,7 +75,9 @@ class Bench:
         self.store = store
         self.committer = Committer(store, Sealer(store), sync=True)
         self.log = FullDisk(path, rotate_bytes=1 << 20, rotate_ms=3_600_000)
-        self.outbox = Outbox(store, self.committer, self.log, build=build, clock=ManualClock())
+        self.outbox = Outbox(
+            store, self.committer, trajectories=self.log, build=build, clock=ManualClock()
+        )
         self.task = asyncio.ensure_future(self.outbox.run())
 
     async def idle(self) -> None:
@@ -106,8 +112,8 @@ def test_each_row_becomes_one_line_and_goes(tmp_path: Path) -> None:
             bench.outbox.record(*line)
         bench.outbox.record(_session(0), 77)
         await bench.idle()
-        assert [*bench.store.scan(Table.OUTBOX, b"")] == []
         await bench.stop()
+        assert [*bench.store.scan(Table.OUTBOX, b"")] == []
         assert Counter(_delivered(tmp_path)) == Counter([*wanted, Line(_session(0), 77)])
 
     _run(story)
@@ -145,6 +151,7 @@ def test_after_a_power_cut_no_line_is_written_twice(tmp_path: Path) -> None:
         await bench.idle()
         found = store.crash()  # the deletes were written, not synced
         bench.task.cancel()
+        await bench.committer.close()
         assert len([*found.scan(Table.OUTBOX, b"")]) == 20
         again = Bench(tmp_path, found)
         again.outbox.record(_session(20), 1)

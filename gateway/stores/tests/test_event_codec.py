@@ -41,7 +41,7 @@ def test_there_is_an_example_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_every_event_comes_back_as_it_went_in(event: AnyEvent, sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, (event,))
+    record = sealer.encode_record(SESSION, 5, events=(event,))
     (back,) = sealer.decode_record(ROW, record)
     assert type(back) is type(event)
     assert as_text(back) == as_text(event)
@@ -73,14 +73,14 @@ def test_a_payload_that_is_absent_stays_absent() -> None:
 
 
 def test_no_payload_stands_readable_in_a_record(sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, EVENTS[:2])
+    record = sealer.encode_record(SESSION, 5, events=EVENTS[:2])
     assert bytes(EXACT) not in record
     assert b"Opened" not in record
 
 
 def test_sealing_the_same_text_twice_gives_different_records(sealer: Sealer) -> None:
-    assert sealer.encode_record(SESSION, 5, EVENTS[:1]) != sealer.encode_record(
-        SESSION, 5, EVENTS[:1]
+    assert sealer.encode_record(SESSION, 5, events=EVENTS[:1]) != sealer.encode_record(
+        SESSION, 5, events=EVENTS[:1]
     )
 
 
@@ -89,7 +89,7 @@ def test_one_changed_byte_is_found(position: int, flip: int) -> None:
     store = MemoryStore()
     sealer = Sealer(store)
     sealer.new_key(SESSION)
-    record = bytearray(sealer.encode_record(SESSION, 5, EVENTS[1:2]))
+    record = bytearray(sealer.encode_record(SESSION, 5, events=EVENTS[1:2]))
     position %= len(record)
     record[position] ^= flip
     with pytest.raises(RecordCorrupt) as caught:
@@ -104,18 +104,18 @@ def test_a_cut_or_foreign_record_is_corrupt(record: bytes, sealer: Sealer) -> No
 
 
 def test_a_record_cannot_stand_in_another_place(sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, EVENTS[:1])
+    record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
     for row in (sequence_row(SESSION, 6), sequence_row(OTHER, 5)):
         with pytest.raises(RecordCorrupt):
             sealer.decode_record(row, record)
     with pytest.raises(RecordCorrupt):
-        sealer.unseal(SESSION, Table.SHARD, ROW, record)
+        sealer.unseal(SESSION, Table.SHARD, key=ROW, value=record)
 
 
 def test_an_event_of_a_newer_gateway_is_named_with_its_own_sequence(sealer: Sealer) -> None:
     text = b'[{"event":"CancelRequested","at_ms":1},{"event":"Teleported","at_ms":2}]'
     with pytest.raises(EventUnknown, match="sequence 6.*'Teleported'.*newer gateway"):
-        sealer.decode_record(ROW, sealer.seal(SESSION, Table.JOURNAL, ROW, text))
+        sealer.decode_record(ROW, sealer.seal(SESSION, Table.JOURNAL, key=ROW, plain=text))
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_an_event_keeps_fields_that_a_later_gateway_added(sealer: Sealer) -> Non
 def test_without_its_key_a_session_is_unreadable_except_for_its_tombstone(
     store: MemoryStore, sealer: Sealer
 ) -> None:
-    record = sealer.encode_record(SESSION, 5, EVENTS[:1])
-    tombstone = sealer.encode_record(SESSION, 6, [SessionErased(at_ms=9, by="admin")])
+    record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
+    tombstone = sealer.encode_record(SESSION, 6, events=[SessionErased(at_ms=9, by="admin")])
     store.erase(Table.KEY, session_row(SESSION))
     sealer.forget(SESSION)
     with pytest.raises(KeyGone, match="deleted"):
         sealer.decode_record(ROW, record)
     with pytest.raises(KeyGone):
-        sealer.encode_record(SESSION, 7, EVENTS[:1])
+        sealer.encode_record(SESSION, 7, events=EVENTS[:1])
     (back,) = sealer.decode_record(sequence_row(SESSION, 6), tombstone)
     assert back == SessionErased(at_ms=9, by="admin")
 
@@ -161,6 +161,6 @@ def test_more_sessions_than_kept_ciphers_are_still_readable(store: MemoryStore) 
         batch = store.batch()
         batch.put(Table.KEY, session_row(session), sealer.new_key(session))
         store.write(batch)
-        records[session] = sealer.encode_record(session, 0, EVENTS[:1])
+        records[session] = sealer.encode_record(session, 0, events=EVENTS[:1])
     for session, record in records.items():
         assert len(sealer.decode_record(sequence_row(session, 0), record)) == 1

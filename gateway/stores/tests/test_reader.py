@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_spec.model.payload import payload
+from acp_spec.model.trajectory import SCHEMA_VERSION
 from gateway.stores import reader as reader_module
 from gateway.stores.reader import FolderUnreadable, TrajectoryReader
 from gateway.stores.trajectory_log import TrajectoryLog, line_of
@@ -18,6 +19,7 @@ EXACT = b'{"n":9007199254740993,"d":0.10}'
 
 def _line(session: str, sequence: int = 1, **changes: object) -> bytes:
     fields = {
+        "schema_version": SCHEMA_VERSION,
         "session_id": session,
         "lineage_id": "l",
         "status": "SUCCEEDED",

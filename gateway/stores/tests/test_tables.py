@@ -11,10 +11,15 @@ _ids = st.builds(
     session_id,
     st.integers(0, (1 << 48) - 1),
     st.integers(0, (1 << 16) - 1),
-    st.integers(0, (1 << 64) - 1),
+    random_64=st.integers(0, (1 << 64) - 1),
 )
 _sequences = st.integers(0, (1 << 64) - 1)
 _names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
+
+
+def _listed(parts: tuple[str, str, str], session: str) -> bytes:
+    tenant, status, workflow = parts
+    return tables.listed_row(tenant, status, workflow=workflow, session_id=session)
 
 
 @given(_ids, _sequences, _ids, _sequences)
@@ -30,14 +35,14 @@ def test_journal_rows_sort_by_session_time_then_sequence(
 def test_two_list_rows_are_equal_only_if_all_their_parts_are(
     one: tuple[str, str, str], other: tuple[str, str, str], session: str
 ) -> None:
-    equal = tables.listed_row(*one, session) == tables.listed_row(*other, session)
+    equal = _listed(one, session) == _listed(other, session)
     assert equal == (one == other)
 
 
 @given(_names, _names, _ids)
 def test_rows_of_the_index_have_their_own_first_byte(name: str, text: str, session: str) -> None:
     rows = {
-        tables.listed_row(name, text, name, session)[:1],
+        _listed((name, text, name), session)[:1],
         tables.session_key_row(name, text)[:1],
         tables.step_key_row(session, text)[:1],
     }
@@ -45,9 +50,9 @@ def test_rows_of_the_index_have_their_own_first_byte(name: str, text: str, sessi
 
 
 def test_a_prefix_of_a_tenant_does_not_reach_into_a_longer_name() -> None:
-    row = tables.listed_row("acme-two", "RUNNING", "w", "0" * 26)
+    row = _listed(("acme-two", "RUNNING", "w"), "0" * 26)
     assert not row.startswith(tables.listed_prefix("acme"))
-    assert row.startswith(tables.listed_prefix("acme-two", "RUNNING", "w"))
+    assert row.startswith(tables.listed_prefix("acme-two", "RUNNING", workflow="w"))
 
 
 def test_the_separator_is_refused_inside_a_name() -> None:

@@ -12,7 +12,7 @@ from acp_spec.model.enums import SessionStatus
 from acp_spec.model.ids import session_id
 from acp_spec.model.payload import payload
 from acp_spec.model.times import MS_PER_DAY
-from acp_spec.model.trajectory import Trajectory
+from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
 from gateway.stores.trajectory_log import Line, TrajectoryLog, head_of, line_of, log_files
 
 NOON = 1_700_049_600_000  # 2023-11-15T12:00Z
@@ -25,6 +25,7 @@ def _session(number: int, time_ms: int = NOON) -> str:
 
 def _line(number: int, sequence: int = 7, *, text: bytes = b'"x"') -> bytes:
     trajectory = Trajectory(
+        schema_version=SCHEMA_VERSION,
         session_id=_session(number),
         lineage_id="l",
         status=SessionStatus.SUCCEEDED,
