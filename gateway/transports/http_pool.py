@@ -9,15 +9,9 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
 
 from gateway.transports.address_guard import AddressGuard, AddressRefused, Target
 from gateway.transports.http_link import Exchange, Fault, Link
-
-# Servers close idle connections after 5 s at the earliest in use (uvicorn, Node): stay below it.
-IDLE_MAX_S: Final = 4.0
-# SPEC section 5: what must not be sent twice uses a connection idle for less than this.
-FRESH_MAX_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +22,10 @@ class PoolLimits:
     waiting_max: int = 1_024
     body_bytes_max: int = 4 * 1024 * 1024
     connect_timeout_s: float = 1.0
+    # Servers close idle connections after 5 s at the earliest in use (uvicorn, Node): stay below.
+    idle_max_s: float = 4.0
+    # SPEC section 5: what must not be sent twice uses a connection idle for less than this.
+    fresh_max_s: float = 1.0
 
 
 class HttpPool:
@@ -63,7 +61,7 @@ class HttpPool:
 
         An exchange that is refused at once is told so on the next tick, also if aborted before.
         """
-        link = self._take_idle(FRESH_MAX_S if fresh else IDLE_MAX_S)
+        link = self._take_idle(self.limits.fresh_max_s if fresh else self.limits.idle_max_s)
         if link is not None:
             self._begin(link, exchange)
         elif self._closed or len(self._waiting) >= self.limits.waiting_max:
@@ -114,13 +112,13 @@ class HttpPool:
         link.begin(exchange)
 
     def _take_idle(self, idle_max_s: float) -> Link | None:
-        """The connection used last, if it is young enough; ones over IDLE_MAX_S are closed."""
-        oldest_use = self._loop.time() - idle_max_s
+        """The connection used last, if it is young enough; those too old for any call are closed."""
+        now = self._loop.time()
         while self._idle:
             link = self._idle[-1]
-            if link.is_open and link.used_at > oldest_use:
+            if link.is_open and now - link.used_at < idle_max_s:
                 return self._idle.pop()
-            if link.is_open and link.used_at > self._loop.time() - IDLE_MAX_S:
+            if link.is_open and now - link.used_at < self.limits.idle_max_s:
                 return None  # good for others, and all below it are older
             self._idle.pop().abandon()
         return None
@@ -136,7 +134,7 @@ class HttpPool:
             return
         self._idle.append(link)
         if self._sweep is None:
-            self._sweep = self._loop.call_later(IDLE_MAX_S, self._close_old)
+            self._sweep = self._loop.call_later(self.limits.idle_max_s, self._close_old)
 
     def dropped(self, link: Link, exchange: Exchange | None) -> None:
         """A link is closed; waiting exchanges may need another one."""
@@ -148,12 +146,12 @@ class HttpPool:
 
     def _close_old(self) -> None:
         self._sweep = None
-        keep_since = self._loop.time() - IDLE_MAX_S
+        keep_since = self._loop.time() - self.limits.idle_max_s
         while self._idle and self._idle[0].used_at <= keep_since:
             self._idle.pop(0).abandon()
         if self._idle:
             self._sweep = self._loop.call_at(
-                self._idle[0].used_at + IDLE_MAX_S + 0.01, self._close_old
+                self._idle[0].used_at + self.limits.idle_max_s + 0.01, self._close_old
             )
 
     # -- new connections -------------------------------------------------------------------------

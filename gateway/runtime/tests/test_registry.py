@@ -136,7 +136,8 @@ def test_a_version_names_one_card() -> None:
         assert [shown.url for shown in house.registry.list()] == [A]
         await asyncio.sleep(0.01)
         found = house.registry.pick("ledger@1.0.0", "S")
-        assert isinstance(found.connection if found else None, StubConnection)
+        assert found is not None
+        assert isinstance(found.connection, StubConnection)
         assert not found.connection.is_closed
 
     run(story())
