@@ -62,7 +62,9 @@ class Scalar:
     columns: tuple[int, ...] = ()
 
     def at(self, column: int) -> Place:
-        """Where the character `column` (from 1) of the text stands in the file."""
+        """Where the character `column` (from 1) of the text, or its end, stands in the file."""
+        if self.columns and column == len(self.columns) + 1:
+            return Place(self.place.line, self.columns[-1] + 1)
         if not 1 <= column <= len(self.columns):
             return self.place
         return Place(self.place.line, self.columns[column - 1])
@@ -124,7 +126,7 @@ def read_tree(data: bytes) -> Reading:
     try:
         tree = builder.document(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
-        return Reading(None, (*builder.faults, _syntax_fault(error)))
+        return Reading(None, (*builder.faults, _syntax_fault(error, builder.lines)))
     except yaml.reader.ReaderError as error:
         before_text = text[: error.position]
         place = Place(before_text.count("\n") + 1, len(before_text) - before_text.rfind("\n"))
@@ -263,9 +265,11 @@ def _end(event: yaml.Event) -> Place:
     return Place(mark.line + 1, mark.column + 1)
 
 
-def _syntax_fault(error: yaml.MarkedYAMLError) -> Fault:
+def _syntax_fault(error: yaml.MarkedYAMLError, lines: list[str]) -> Fault:
     mark = error.problem_mark or error.context_mark
     place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+    if place.line > len(lines):
+        place = Place(len(lines), len(lines[-1]) + 1)
     context = f" {error.context}" if error.context else ""
     return Fault(place, "", f"this is not YAML:{context} {error.problem or ''}".rstrip())
 

@@ -14,7 +14,7 @@ def main() -> int:
     written = write(ROOT)
     if not written:
         return 1
-    for old in (ROOT / "acp_spec" / "schema").glob("*.json"):
+    for old in (ROOT / "acp_spec" / "schema").glob("[A-Z]*.json"):
         if old not in written:
             old.unlink()
     sys.stdout.write(f"gen: acp_pb2, {len(written)} documents\n")
