@@ -150,10 +150,12 @@ _CONSTANTS: Final[dict[bool | None, bytes]] = {None: b"null", True: b"true", Fal
 
 def _write_members(value: Mapping[str, Plain], parts: list[bytes], *, depth_left: int) -> None:
     """Members in the order of their UTF-16 code units (RFC 8785 section 3.2.3)."""
-    if not all(isinstance(key, str) for key in value):
-        raise CanonicalError("an object's keys must be strings")
+    try:
+        ordered = sorted(value, key=_utf16)
+    except AttributeError:
+        raise CanonicalError("an object's keys must be strings") from None
     separator = b"{"
-    for key in sorted(value, key=_utf16):
+    for key in ordered:
         parts += (separator, msgspec.json.encode(key), b":")
         _write(value[key], parts, depth_left=depth_left)
         separator = b","

@@ -128,6 +128,8 @@ class Computed:
                 return violation("division by zero", column)
             case OverflowError():
                 return violation("a number does not fit 64 bits", column)
+            case _:
+                pass
         called = _CALLED.search(said)
         if called is not None:
             return violation(f"'{called[1]}' cannot be applied to this value", column)
