@@ -112,7 +112,7 @@ class HttpPool:
         link.begin(exchange)
 
     def _take_idle(self, idle_max_s: float) -> Link | None:
-        """The connection used last, if it is young enough; those too old for any call are closed."""
+        """The connection used last, if it is young enough; those too old for all are closed."""
         now = self._loop.time()
         while self._idle:
             link = self._idle[-1]
