@@ -17,7 +17,7 @@ from gateway.engine.events import AnyEvent, Opened
 from gateway.stores.errors import StoreError, StoreFailed
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Batch, Store, Table
-from gateway.stores.tables import sequence_row, session_row
+from gateway.stores.tables import session_row
 
 Callback = Callable[[], None]
 Job = Callable[[], None]
@@ -80,8 +80,8 @@ class Committer:
         if isinstance(events[0], Opened):
             self.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
         self._events += len(events)
-        record = self._sealer.encode_record(session_id, first_sequence, events=events)
-        self.put(Table.JOURNAL, sequence_row(session_id, first_sequence), record)
+        key, record = self._sealer.encode_record(session_id, first_sequence, events=events)
+        self.put(Table.JOURNAL, key, record)
 
     def put_sealed(self, session_id: str, table: Table, *, key: bytes, plain: bytes) -> None:
         """Put a row that holds payloads of a session, sealed with its key."""

@@ -1,4 +1,4 @@
-"""The ports to durable state. Small on purpose: RocksDB, memory and fault-injecting stores fit them.
+"""The ports to durable state: small, so that RocksDB, memory and fault-injecting stores fit them.
 
 A `Batch` is atomic. `write` survives a killed process; `sync` returns only once everything written
 before it is on disk. Nothing here knows sessions' meaning: keys and values are bytes.

@@ -41,7 +41,7 @@ def test_there_is_an_example_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_every_event_comes_back_as_it_went_in(event: AnyEvent, sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, events=(event,))
+    _, record = sealer.encode_record(SESSION, 5, events=(event,))
     (back,) = sealer.decode_record(ROW, record)
     assert type(back) is type(event)
     assert as_text(back) == as_text(event)
@@ -73,7 +73,7 @@ def test_a_payload_that_is_absent_stays_absent() -> None:
 
 
 def test_no_payload_stands_readable_in_a_record(sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, events=EVENTS[:2])
+    _, record = sealer.encode_record(SESSION, 5, events=EVENTS[:2])
     assert bytes(EXACT) not in record
     assert b"Opened" not in record
 
@@ -89,7 +89,7 @@ def test_one_changed_byte_is_found(position: int, flip: int) -> None:
     store = MemoryStore()
     sealer = Sealer(store)
     sealer.new_key(SESSION)
-    record = bytearray(sealer.encode_record(SESSION, 5, events=EVENTS[1:2]))
+    record = bytearray(sealer.encode_record(SESSION, 5, events=EVENTS[1:2])[1])
     position %= len(record)
     record[position] ^= flip
     with pytest.raises(RecordCorrupt) as caught:
@@ -104,7 +104,7 @@ def test_a_cut_or_foreign_record_is_corrupt(record: bytes, sealer: Sealer) -> No
 
 
 def test_a_record_cannot_stand_in_another_place(sealer: Sealer) -> None:
-    record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
+    _, record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
     for row in (sequence_row(SESSION, 6), sequence_row(OTHER, 5)):
         with pytest.raises(RecordCorrupt):
             sealer.decode_record(row, record)
@@ -141,8 +141,8 @@ def test_an_event_keeps_fields_that_a_later_gateway_added(sealer: Sealer) -> Non
 def test_without_its_key_a_session_is_unreadable_except_for_its_tombstone(
     store: MemoryStore, sealer: Sealer
 ) -> None:
-    record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
-    tombstone = sealer.encode_record(SESSION, 6, events=[SessionErased(at_ms=9, by="admin")])
+    _, record = sealer.encode_record(SESSION, 5, events=EVENTS[:1])
+    _, tombstone = sealer.encode_record(SESSION, 6, events=[SessionErased(at_ms=9, by="admin")])
     store.erase(Table.KEY, session_row(SESSION))
     sealer.forget(SESSION)
     with pytest.raises(KeyGone, match="deleted"):
@@ -153,6 +153,11 @@ def test_without_its_key_a_session_is_unreadable_except_for_its_tombstone(
     assert back == SessionErased(at_ms=9, by="admin")
 
 
+def test_every_record_has_its_own_nonce(sealer: Sealer) -> None:
+    records = [sealer.encode_record(SESSION, 5, events=EVENTS[:1])[1] for _ in range(500)]
+    assert len({record[1:13] for record in records}) == 500
+
+
 def test_more_sessions_than_kept_ciphers_are_still_readable(store: MemoryStore) -> None:
     sealer = Sealer(store, live_keys_max=2)
     records = {}
@@ -161,6 +166,6 @@ def test_more_sessions_than_kept_ciphers_are_still_readable(store: MemoryStore) 
         batch = store.batch()
         batch.put(Table.KEY, session_row(session), sealer.new_key(session))
         store.write(batch)
-        records[session] = sealer.encode_record(session, 0, events=EVENTS[:1])
+        _, records[session] = sealer.encode_record(session, 0, events=EVENTS[:1])
     for session, record in records.items():
         assert len(sealer.decode_record(sequence_row(session, 0), record)) == 1
