@@ -73,7 +73,9 @@ async def measure(port: int, pid: int, *, connections: int, seconds: float) -> d
     return figures(measured, cpu_seconds(pid) - before)
 
 
-async def measure_open(port: int, pid: int, *, connections: int, seconds: float) -> dict[str, float]:
+async def measure_open(
+    port: int, pid: int, *, connections: int, seconds: float
+) -> dict[str, float]:
     def make(number: int) -> bytes:
         key = f"{connections}-{time.time_ns()}-{number}"
         text = json.dumps({"workflow": "four", "mode": "MANUAL", "session_key": key, "input": 1})

@@ -14,7 +14,7 @@ from gateway.runtime.admission import RegistryLimits
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
-from gateway.runtime.driver import Defaults, Driver
+from gateway.runtime.driver import Defaults, Driver, DriverParts
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
@@ -25,7 +25,7 @@ from gateway.runtime.pages import Pages
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.queueing import Admission, SlotsFor
 from gateway.runtime.registry import Registry
-from gateway.runtime.service import SessionService
+from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -99,10 +99,10 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     committer.on_failure(lambda problem: ground.unready.add(f"the store failed: {problem}"))
     registry = _registry(ground)
     workflows = Workflows(store, committer, clock=clock, catalog=registry.catalog)
-    return _sessions(ground, registry, workflows)
+    return _sessions(ground, registry, workflows=workflows)
 
 
-def _sessions(ground: _Ground, registry: Registry, workflows: Workflows) -> Gateway:
+def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Gateway:
     settings, store, committer = ground.settings, ground.store, ground.committer
     live = LiveSessions(
         store,
@@ -112,41 +112,28 @@ def _sessions(ground: _Ground, registry: Registry, workflows: Workflows) -> Gate
     )
     spans = _spans(settings)
     outbox = _outbox(ground, live)
-    driver = Driver(
-        committer,
-        live,
-        registry,
-        clock=ground.clock,
-        observer=Telemetry(ground.metrics, spans),
-        record=outbox.record,
-        defaults=Defaults(
-            timeout_ms=settings.deadlines.default_timeout_ms, backoff=_backoff(settings)
-        ),
-    )
+    driver = _driver(ground, live, registry=registry, spans=spans, outbox=outbox)
     contexts = ContextMaker(gateway_id=_gateway_id(ground), secret=_secret(ground))
-    executors = _executors(ground, driver, registry, contexts)
-    erasing = Erasing(driver, store, ground.sealer, outbox.erase)
-    sessions = SessionService(
-        driver,
-        _openings(ground, driver, workflows, registry),
-        Pages(store),
-        Streams(driver, store, ground.sealer),
-        erasing,
+    executors = _executors(ground, driver, registry=registry, contexts=contexts)
+    erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
+    tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
+    parts = ServiceParts(
+        driver=driver,
+        openings=_openings(ground, driver, workflows=workflows),
+        pages=Pages(store),
+        streams=Streams(driver, store, sealer=ground.sealer),
+        erasing=erasing,
         contexts=contexts,
     )
-    tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     services = Services(
-        sessions=sessions,
+        sessions=SessionService(parts),
         components=registry,
         workflows=workflows,
         tokens=tokens,
         unready=lambda: tuple(sorted(ground.unready)),
         metrics=ground.metrics,
     )
-    ground.metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
-    ground.metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(live))
-    ground.metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
-    ground.metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
+    _watch(ground.metrics, driver, executors=executors, outbox=outbox)
     return Gateway(
         settings=settings,
         store=store,
@@ -164,6 +151,36 @@ def _sessions(ground: _Ground, registry: Registry, workflows: Workflows) -> Gate
         spans=spans,
         unready=ground.unready,
     )
+
+
+def _driver(
+    ground: _Ground,
+    live: LiveSessions,
+    *,
+    registry: Registry,
+    spans: SpanSink,
+    outbox: Outbox,
+) -> Driver:
+    timeout_ms = ground.settings.deadlines.default_timeout_ms
+    return Driver(
+        DriverParts(
+            committer=ground.committer,
+            sessions=live,
+            targets=registry,
+            clock=ground.clock,
+            observer=Telemetry(ground.metrics, spans),
+            record=outbox.record,
+            defaults=Defaults(timeout_ms=timeout_ms, backoff=_backoff(ground.settings)),
+        )
+    )
+
+
+def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
+    """Gauges that are read when somebody scrapes."""
+    metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
+    metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(driver.sessions))
+    metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
+    metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
 
 
 def _workflow_of(workflows: Workflows) -> WorkflowOf:
@@ -211,7 +228,7 @@ def _prober(ground: _Ground, registry: Registry) -> Prober:
 
 
 def _executors(
-    ground: _Ground, driver: Driver, registry: Registry, contexts: ContextMaker
+    ground: _Ground, driver: Driver, *, registry: Registry, contexts: ContextMaker
 ) -> Executors:
     grace = ground.settings.grace
     absence = Absence(
@@ -221,7 +238,7 @@ def _executors(
         attach_grace_ms=grace.attach_grace_ms,
     )
     admission = Admission(_slots_for(ground.settings, registry))
-    executors = Executors(driver, registry, admission, absence, contexts)
+    executors = Executors(driver, registry, admission=admission, absence=absence, contexts=contexts)
     admission.wake = absence.wake = executors.wake
     driver.executor = executors
     return executors
@@ -244,27 +261,19 @@ def _slots_for(settings: Settings, registry: Registry) -> SlotsFor:
     return slots
 
 
-def _openings(
-    ground: _Ground, driver: Driver, workflows: Workflows, registry: Registry
-) -> Openings:
+def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openings:
     settings = ground.settings
-    return Openings(
-        driver,
-        workflows,
-        registry,
-        ground.store,
-        chance=ground.chance,
+    limits = OpeningLimits(
         node=settings.node_id,
-        limits=OpeningLimits(
-            max_open_sessions=settings.limits.max_open_sessions,
-            session_deadline_ms=settings.deadlines.session_deadline_ms,
-            max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
-            retry_budget=settings.retry.session_budget,
-            cancel_grace_ms=settings.grace.cancel_grace_ms,
-            backoff=_backoff(settings),
-            sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
-        ),
+        max_open_sessions=settings.limits.max_open_sessions,
+        session_deadline_ms=settings.deadlines.session_deadline_ms,
+        max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
+        retry_budget=settings.retry.session_budget,
+        cancel_grace_ms=settings.grace.cancel_grace_ms,
+        backoff=_backoff(settings),
+        sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
     )
+    return Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
 
 
 def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
@@ -320,15 +329,15 @@ def _gate(settings: Settings, tokens: Tokens) -> Gate:
 
 def _secret(ground: _Ground) -> bytes:
     """The secret behind call-back tokens; made once, so that a token outlives a restart."""
-    return _kept(ground, SECRET_KEY, SECRET_BYTES)
+    return _kept(ground, SECRET_KEY, count=SECRET_BYTES)
 
 
 def _gateway_id(ground: _Ground) -> str:
     """The id in `via`: of this data directory, whatever its address."""
-    return _kept(ground, ID_KEY, ID_BYTES).hex()
+    return _kept(ground, ID_KEY, count=ID_BYTES).hex()
 
 
-def _kept(ground: _Ground, key: bytes, count: int) -> bytes:
+def _kept(ground: _Ground, key: bytes, *, count: int) -> bytes:
     value = ground.store.get(Table.META, key)
     if value is None:
         value = ground.chance.random_bytes(count)

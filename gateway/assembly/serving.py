@@ -62,7 +62,7 @@ async def _run(gateway: Gateway) -> int:
     await grpc.set_ready(True)
     _say_ready(http, grpc)
     await _until_stopped(stop, tasks)
-    await _drain(gateway, http, grpc)
+    await _drain(gateway, http, grpc=grpc)
     await _close(gateway, tasks)
     return EXIT_OK
 
@@ -105,7 +105,7 @@ async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -
     told.cancel()
 
 
-async def _drain(gateway: Gateway, http: HttpServer, grpc: GrpcServer) -> None:
+async def _drain(gateway: Gateway, http: HttpServer, *, grpc: GrpcServer) -> None:
     gateway.unready.add("shutting down")
     gateway.executors.draining = True
     grace_s = gateway.settings.grace.drain_grace_ms / 1000

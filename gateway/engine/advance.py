@@ -51,12 +51,12 @@ def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     entry = state.steps[step.name]
     scope = SessionScope(state, world.signals)
     if entry.status is StepStatus.PENDING:
-        skipped = _condition(step, scope, world)
+        skipped = _condition(step, scope, world=world)
         if skipped is not None:
             return (skipped,)
     if step.plan:
-        return _over_plan(state, step, entry, world)
-    return _single(state, step, entry, world)
+        return _over_plan(state, step, entry=entry, world=world)
+    return _single(state, step, entry=entry, world=world)
 
 
 def _ended(state: SessionState, world: World) -> SessionEnded:
@@ -71,7 +71,7 @@ def _ended(state: SessionState, world: World) -> SessionEnded:
 
 def _succeeded(state: SessionState, world: World) -> SessionEnded:
     mapping = state.workflow.output if state.workflow else None
-    return _with_output(state, world, mapping, fell_back=False)
+    return _with_output(state, world, mapping=mapping, fell_back=False)
 
 
 def _fallen_back(state: SessionState, world: World) -> SessionEnded:
@@ -80,25 +80,27 @@ def _fallen_back(state: SessionState, world: World) -> SessionEnded:
         message = "the reflector asked for FALLBACK and the workflow has none"
         failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
         return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
-    return _with_output(state, world, fallback.output, fell_back=True)
+    return _with_output(state, world, mapping=fallback.output, fell_back=True)
 
 
 def _with_output(
-    state: SessionState, world: World, mapping: Mapping | None, *, fell_back: bool
+    state: SessionState, world: World, *, mapping: Mapping | None, fell_back: bool
 ) -> SessionEnded:
     output: Payload = ABSENT
     if mapping is not None:
         try:
             output = payload(mapping.expression.evaluate(SessionScope(state, world.signals)))
         except ExpressionError as problem:
-            failure = violation(mapping.field, mapping.line, mapping.expression.text, problem)
+            failure = violation(
+                mapping.field, mapping.line, text=mapping.expression.text, problem=problem
+            )
             return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
     return SessionEnded(
         at_ms=world.at_ms, status=SessionStatus.SUCCEEDED, output=output, fell_back=fell_back
     )
 
 
-def violation(where: str, line: int, text: str, problem: ExpressionError) -> AcpError:
+def violation(where: str, line: int, *, text: str, problem: ExpressionError) -> AcpError:
     """An expression that failed: which field and line, which text, why (SPEC section 8)."""
     return error(
         Reason.CONTRACT_VIOLATION,
@@ -108,7 +110,7 @@ def violation(where: str, line: int, text: str, problem: ExpressionError) -> Acp
     )
 
 
-def _condition(step: Step, scope: SessionScope, world: World) -> StepEnded | None:
+def _condition(step: Step, scope: SessionScope, *, world: World) -> StepEnded | None:
     if step.condition is None:
         return None
     try:
@@ -117,16 +119,16 @@ def _condition(step: Step, scope: SessionScope, world: World) -> StepEnded | Non
     except ExpressionError as problem:
         where = f"step {step.name!r}, condition"
         text = step.condition.expression.text
-        failure = violation(where, step.condition.line, text, problem)
-        return _step_ended(step, world, StepStatus.FAILED, error=failure)
-    return _step_ended(step, world, StepStatus.SKIPPED, reason="its condition is false")
+        failure = violation(where, step.condition.line, text=text, problem=problem)
+        return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
+    return _step_ended(step, world, status=StepStatus.SKIPPED, reason="its condition is false")
 
 
 def _step_ended(
     step: Step,
     world: World,
-    status: StepStatus,
     *,
+    status: StepStatus,
     error: AcpError | None = None,
     reason: str = "",
 ) -> StepEnded:
@@ -134,20 +136,20 @@ def _step_ended(
 
 
 def _single(
-    state: SessionState, step: Step, entry: StepState, world: World
+    state: SessionState, step: Step, *, entry: StepState, world: World
 ) -> tuple[AnyEvent, ...]:
     """A step of one call: create it, wait for it, end the step with it."""
     found = entry.sub_goals.get("")
     if found is None:
-        return (_create_single(state, step, world),)
+        return (_create_single(state, step, world=world),)
     if found.status is StepStatus.RUNNING:
         return ()
     if found.status is StepStatus.SUCCEEDED:
-        return (_close(state, step, world),)
-    return (_step_ended(step, world, StepStatus.FAILED, error=found.error),)
+        return (_close(state, step, world=world),)
+    return (_step_ended(step, world, status=StepStatus.FAILED, error=found.error),)
 
 
-def _create_single(state: SessionState, step: Step, world: World) -> AnyEvent:
+def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent:
     scope = SessionScope(state, world.signals)
     fields: dict[str, bytes] = {}
     for mapping in step.input_mapping:
@@ -155,21 +157,24 @@ def _create_single(state: SessionState, step: Step, world: World) -> AnyEvent:
             fields[mapping.field] = mapping.expression.evaluate(scope)
         except ExpressionError as problem:
             where = f"step {step.name!r}, input_mapping.{mapping.field}"
-            failure = violation(where, mapping.line, mapping.expression.text, problem)
-            return _step_ended(step, world, StepStatus.FAILED, error=failure)
-    return calls.for_step(state, step, fields, world)
+            failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
+            return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
+    return calls.for_step(state, step, fields=fields, world=world)
 
 
 def _over_plan(
-    state: SessionState, step: Step, entry: StepState, world: World
+    state: SessionState, step: Step, *, entry: StepState, world: World
 ) -> tuple[AnyEvent, ...]:
     """A step over a plan: everything ready is begun at once; it ends when all have ended."""
     plan = state.plan_of.get(step.plan)
     if plan is None:
         message = f"step {step.plan!r} gave no plan to execute"
         failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
-        return (_step_ended(step, world, StepStatus.FAILED, error=failure),)
-    begun = [_begin(state, step, entry, goal, world) for goal in sub_goals.ready(plan, entry)]
+        return (_step_ended(step, world, status=StepStatus.FAILED, error=failure),)
+    begun = [
+        _begin(state, step, entry=entry, goal=goal, world=world)
+        for goal in sub_goals.ready(plan, entry)
+    ]
     if begun:
         return tuple(begun)
     states = [entry.sub_goals[goal.id].status for goal in plan.sub_goals]
@@ -178,8 +183,8 @@ def _over_plan(
     failed = [goal.id for goal in plan.sub_goals if _failed(entry, goal.id)]
     if _is_failure(step, states):
         first = entry.sub_goals[failed[0]].error
-        return (_step_ended(step, world, StepStatus.FAILED, error=first),)
-    return (_close(state, step, world),)
+        return (_step_ended(step, world, status=StepStatus.FAILED, error=first),)
+    return (_close(state, step, world=world),)
 
 
 def _failed(entry: StepState, goal: str) -> bool:
@@ -194,39 +199,39 @@ def _is_failure(step: Step, states: list[StepStatus]) -> bool:
 
 
 def _begin(
-    state: SessionState, step: Step, entry: StepState, goal: SubGoal, world: World
+    state: SessionState, step: Step, *, entry: StepState, goal: SubGoal, world: World
 ) -> AnyEvent:
-    never = sub_goals.skip(state, step.name, entry, goal)
+    never = sub_goals.skip(state, step.name, entry=entry, goal=goal)
     if never is not None:
-        return _sub_goal_ended(step, goal, world, never.status, never.error)
-    arguments = sub_goals.arguments(state, step.name, goal)
+        return _sub_goal_ended(step, goal, world=world, status=never.status, failure=never.error)
+    arguments = sub_goals.arguments(state, step.name, goal=goal)
     if isinstance(arguments, AcpError):
-        return _sub_goal_ended(step, goal, world, StepStatus.FAILED, arguments)
-    made = calls.for_sub_goal(state, step, goal, arguments, world)
+        return _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=arguments)
+    made = calls.for_sub_goal(state, step, goal=goal, arguments=arguments, world=world)
     if isinstance(made, AcpError):
-        return _sub_goal_ended(step, goal, world, StepStatus.FAILED, made)
+        return _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=made)
     return made
 
 
 def _sub_goal_ended(
-    step: Step, goal: SubGoal, world: World, status: StepStatus, failure: AcpError
+    step: Step, goal: SubGoal, *, world: World, status: StepStatus, failure: AcpError
 ) -> SubGoalEnded:
     return SubGoalEnded(
         at_ms=world.at_ms, step=step.name, sub_goal=goal.id, status=status, error=failure
     )
 
 
-def _close(state: SessionState, step: Step, world: World) -> StepEnded:
+def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
     """End a step that succeeded: write its variables, note what a RETRY may not repeat."""
-    scope = _StepScope(state, step, world)
+    scope = _StepScope(state, step, world=world)
     variables: dict[str, Payload] = {}
     for mapping in step.output_mapping:
         try:
             variables[mapping.field] = payload(mapping.expression.evaluate(scope))
         except ExpressionError as problem:
             where = f"step {step.name!r}, output_mapping.{mapping.field}"
-            failure = violation(where, mapping.line, mapping.expression.text, problem)
-            return _step_ended(step, world, StepStatus.FAILED, error=failure)
+            failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
+            return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
     return StepEnded(
         at_ms=world.at_ms,
         step=step.name,
@@ -249,7 +254,7 @@ def _refused_retries(state: SessionState, step: Step) -> tuple[str, ...]:
 class _StepScope:
     """The session's names, and on top the fields of the step that just succeeded (`output.x`)."""
 
-    def __init__(self, state: SessionState, step: Step, world: World) -> None:
+    def __init__(self, state: SessionState, step: Step, *, world: World) -> None:
         steps = dict(state.steps)
         entry = steps[step.name]
         steps[step.name] = msgspec.structs.replace(entry, status=StepStatus.SUCCEEDED)

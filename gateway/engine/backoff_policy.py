@@ -29,7 +29,9 @@ class BackoffPolicy:
         return self._ref
 
     def options(self, view: RecoveryView) -> tuple[OptionChance, ...]:
-        wait_ms = self._backoff.wait_ms(view.call_id, view.attempt, view.retry_after_ms)
+        wait_ms = self._backoff.wait_ms(
+            view.call_id, view.attempt, retry_after_ms=view.retry_after_ms
+        )
         return (
             OptionChance(option=Option.RETRY, wait_ms=wait_ms, probability=1.0),
             OptionChance(option=Option.GIVE_UP, probability=0.0),

@@ -84,7 +84,9 @@ def refused(state: SessionState, event: Refused) -> list[Command]:
         side_effect=SideEffect.NONE,
         budget_left=state.budget_left,
     )
-    return _failed(state, replace(call, attempts=(*call.attempts, attempt)), Trigger.REFUSED)
+    return _failed(
+        state, replace(call, attempts=(*call.attempts, attempt)), trigger=Trigger.REFUSED
+    )
 
 
 def attempt_started(state: SessionState, event: AttemptStarted) -> list[Command]:
@@ -113,7 +115,7 @@ def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
     assert call.phase is Phase.SENT, "an attempt ends once"
     assert attempt.number == event.attempt, "only the latest attempt is in flight"
     ended = replace(attempt, ended=event, side_effect=event.side_effect)
-    spent = _return_lease(state, attempt, event)
+    spent = _return_lease(state, attempt, event=event)
     call = replace(
         call,
         attempts=(*call.attempts[:-1], ended),
@@ -121,13 +123,13 @@ def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
         retries_left=max(0, call.retries_left - spent),
     )
     if event.error is not None:
-        return _failed(state, call, Trigger.FAILED)
+        return _failed(state, call, trigger=Trigger.FAILED)
     if event.operation_poll_after_ms is not None:
-        return _accepted(state, call, event.operation_poll_after_ms)
-    return _succeeded(state, call, event.response)
+        return _accepted(state, call, poll_after_ms=event.operation_poll_after_ms)
+    return _succeeded(state, call, response=event.response)
 
 
-def _return_lease(state: SessionState, attempt: AttemptState, event: AttemptEnded) -> int:
+def _return_lease(state: SessionState, attempt: AttemptState, *, event: AttemptEnded) -> int:
     """Give back what was not spent; an attempt that nobody answered spent its whole lease."""
     lease = attempt.started.lease if attempt.started else 0
     if event.not_sent:
@@ -146,7 +148,7 @@ def _joined(before: SideEffect, now: SideEffect) -> SideEffect:
     return max(before, now, key=order.index)
 
 
-def _failed(state: SessionState, call: CallState, trigger: Trigger) -> list[Command]:
+def _failed(state: SessionState, call: CallState, *, trigger: Trigger) -> list[Command]:
     if state.ending is not None:
         settle_cancelled(state, call)
         return [Advance()]
@@ -154,7 +156,7 @@ def _failed(state: SessionState, call: CallState, trigger: Trigger) -> list[Comm
     return [Decide(call.created.call_id, trigger)]
 
 
-def _accepted(state: SessionState, call: CallState, poll_after_ms: int) -> list[Command]:
+def _accepted(state: SessionState, call: CallState, *, poll_after_ms: int) -> list[Command]:
     """A long operation has its own limit; meanwhile the session's clock stands still (9.5)."""
     call_id = call.created.call_id
     state.calls[call_id] = replace(call, phase=Phase.OPERATION, operation_since_ms=state.now_ms)
@@ -170,8 +172,8 @@ def _accepted(state: SessionState, call: CallState, poll_after_ms: int) -> list[
     return commands
 
 
-def _succeeded(state: SessionState, call: CallState, response: msgspec.Raw) -> list[Command]:
-    settled = outcomes.settled(state, call, response)
+def _succeeded(state: SessionState, call: CallState, *, response: msgspec.Raw) -> list[Command]:
+    settled = outcomes.settled(state, call, response=response)
     state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)
     return [Advance()]
@@ -191,7 +193,7 @@ def operation_ended(state: SessionState, event: OperationEnded) -> list[Command]
     state.calls[event.call_id] = call
     commands = _resume(state)
     if event.error is None:
-        return [*commands, *_succeeded(state, call, event.response)]
+        return [*commands, *_succeeded(state, call, response=event.response)]
     if state.ending is not None:
         settle_cancelled(state, call)
         return [*commands, Advance()]

@@ -66,19 +66,19 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def for_step(
-    state: SessionState, step: Step, fields: dict[str, bytes], world: World
+    state: SessionState, step: Step, *, fields: dict[str, bytes], world: World
 ) -> CallCreated:
     """The call of a step of one call."""
-    offer = _pinned(state, f"step:{step.name}", world.catalog)
+    offer = _pinned(state, f"step:{step.name}", catalog=world.catalog)
     if offer is None:
-        offer = pins.offer_for_step(step, world.catalog, state.opened.labels)
+        offer = pins.offer_for_step(step, world.catalog, labels=state.opened.labels)
     if step.role is StepRole.EXECUTE:
         arguments = requests.arguments_of(fields)
         text = requests.execute_body(step.action, arguments)
         semantics = _of_action(offer, step.action)
     else:
         arguments = b""
-        text = requests.body(state, step, fields, world.catalog)
+        text = requests.body(state, step, fields=fields, catalog=world.catalog)
         semantics = OF_ROLE[step.role]
     intent = Intent(
         step=step,
@@ -91,14 +91,14 @@ def for_step(
         arguments=arguments,
         repeat=step.repeat,
     )
-    return _created(state, intent, world)
+    return _created(state, intent, world=world)
 
 
 def for_sub_goal(
-    state: SessionState, step: Step, goal: SubGoal, arguments: bytes, world: World
+    state: SessionState, step: Step, *, goal: SubGoal, arguments: bytes, world: World
 ) -> CallCreated | AcpError:
     """The call of a plan's sub-goal, on the component that offers its action."""
-    offer = _offer_for_goal(state, step, goal.action, world.catalog)
+    offer = _offer_for_goal(state, step, action=goal.action, catalog=world.catalog)
     if offer is None:
         names = ", ".join(world.catalog.names_with_action(goal.action))
         message = (
@@ -119,19 +119,21 @@ def for_sub_goal(
         arguments=arguments,
         repeat=goal.repeat or step.repeat,
     )
-    return _created(state, intent, world)
+    return _created(state, intent, world=world)
 
 
-def _offer_for_goal(state: SessionState, step: Step, action: str, catalog: Catalog) -> Offer | None:
+def _offer_for_goal(
+    state: SessionState, step: Step, *, action: str, catalog: Catalog
+) -> Offer | None:
     if step.component:
-        offer = _pinned(state, f"step:{step.name}", catalog)
+        offer = _pinned(state, f"step:{step.name}", catalog=catalog)
         offer = offer or catalog.version(step.component, step.version_range)
         return offer if offer and offer.card.action(action) else None
-    pinned = _pinned(state, f"action:{action}", catalog)
-    return pinned or pins.offer_for_action(action, catalog, state.opened.labels)
+    pinned = _pinned(state, f"action:{action}", catalog=catalog)
+    return pinned or pins.offer_for_action(action, catalog, labels=state.opened.labels)
 
 
-def _pinned(state: SessionState, key: str, catalog: Catalog) -> Offer | None:
+def _pinned(state: SessionState, key: str, *, catalog: Catalog) -> Offer | None:
     pin = state.opened.pins.get(key)
     return catalog.exact(pin) if pin else None
 
@@ -152,7 +154,7 @@ def of_action(action: Action) -> Semantics:
     )
 
 
-def _created(state: SessionState, intent: Intent, world: World) -> CallCreated:
+def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreated:
     step, goal = intent.step, intent.sub_goal
     entry = state.steps[step.name]
     redo = entry.redo.get(goal, 0)
@@ -183,7 +185,7 @@ def _created(state: SessionState, intent: Intent, world: World) -> CallCreated:
         body=payload(intent.body),
         body_digest=digest,
         arguments=_arguments(intent),
-        reused_from=_reusable(state, intent, entry, digest),
+        reused_from=_reusable(state, intent, entry=entry, digest=digest),
         retry_of=entry.retry_of.get(goal, ""),
     )
 
@@ -199,19 +201,19 @@ def step_type(role: StepRole, kind: Kind) -> StepType:
     return StepType.LLM if kind is Kind.LLM else StepType.TOOL
 
 
-def _reusable(state: SessionState, intent: Intent, entry: StepState, digest: str) -> str:
+def _reusable(state: SessionState, intent: Intent, *, entry: StepState, digest: str) -> str:
     """An earlier pass that did exactly this already, so that it is not done again (SPEC 9.1)."""
     if entry.generation == 0 or intent.repeat or intent.semantics.effect is Effect.READ:
         return ""
     if entry.retry_of.get(intent.sub_goal):
         return ""
     for call in reversed(state.calls.values()):
-        if _did_it(call, intent, digest):
+        if _did_it(call, intent, digest=digest):
             return call.created.reused_from or call.created.call_id
     return ""
 
 
-def _did_it(call: CallState, intent: Intent, digest: str) -> bool:
+def _did_it(call: CallState, intent: Intent, *, digest: str) -> bool:
     created = call.created
     same = created.step == intent.step.name and created.action == intent.action
     if not same or created.body_digest != digest or call.open:

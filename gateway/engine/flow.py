@@ -9,7 +9,6 @@ from collections.abc import Callable
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.calls import ReflectResponse
 from acp_spec.model.enums import (
     Boundary,
     Idempotency,
@@ -53,15 +52,15 @@ def step_ended(state: SessionState, event: StepEnded) -> list[Command]:
     assert step is not None, "a step that ended is the one the session stands at"
     assert step.name == event.step, "steps end one at a time, in order"
     if event.status is StepStatus.FAILED:
-        _failed(state, step, event.error)
+        _failed(state, step, failure=event.error)
     elif event.status is StepStatus.SUCCEEDED and step.role is StepRole.REFLECT:
-        _judged(state, step, event)
+        _judged(state, step, event=event)
     else:
         state.position += 1
     return [Advance()]
 
 
-def _failed(state: SessionState, step: Step, failure: AcpError | None) -> None:
+def _failed(state: SessionState, step: Step, *, failure: AcpError | None) -> None:
     """A failed step fails the session unless it may go on, or a later reflect step can decide."""
     state.position += 1
     if step.on_error is OnError.CONTINUE:
@@ -91,7 +90,7 @@ def _later_judge(state: SessionState) -> bool:
     return True
 
 
-def _judged(state: SessionState, step: Step, event: StepEnded) -> None:
+def _judged(state: SessionState, step: Step, *, event: StepEnded) -> None:
     if not state.reflections or state.reflections[-1].step != step.name:
         state.position += 1
         return
@@ -99,15 +98,19 @@ def _judged(state: SessionState, step: Step, event: StepEnded) -> None:
     if event.refused_retries:
         noted = replace(reflection, refused_retries=event.refused_retries)
         state.reflections = (*state.reflections[:-1], noted)
-    ON_VERDICT[reflection.response.verdict](state, step, reflection.response)
+    ON_VERDICT[reflection.response.verdict](state, step)
 
 
-def _accept(state: SessionState, step: Step, answer: ReflectResponse) -> None:
+def _critique(state: SessionState) -> str:
+    return state.reflections[-1].response.critique
+
+
+def _accept(state: SessionState, step: Step) -> None:
     state.position += 1
 
 
-def _abort(state: SessionState, step: Step, answer: ReflectResponse) -> None:
-    text = answer.critique or "the reflector gave no critique"
+def _abort(state: SessionState, step: Step) -> None:
+    text = _critique(state) or "the reflector gave no critique"
     failure = error(
         Reason.CONTRACT_VIOLATION,
         f"step {step.name!r} ended the session: {text}",
@@ -117,12 +120,12 @@ def _abort(state: SessionState, step: Step, answer: ReflectResponse) -> None:
     state.ending = Ending(status=SessionStatus.FAILED, error=failure)
 
 
-def _fall_back(state: SessionState, step: Step, answer: ReflectResponse) -> None:
-    state.critique = answer.critique
+def _fall_back(state: SessionState, step: Step) -> None:
+    state.critique = _critique(state)
     state.ending = Ending(status=SessionStatus.SUCCEEDED, fall_back=True)
 
 
-def _replan(state: SessionState, step: Step, answer: ReflectResponse) -> None:
+def _replan(state: SessionState, step: Step) -> None:
     target = step.target(Verdict.REPLAN)
     if target is None:
         _loop_limit(state, f"step {step.name!r} asked for REPLAN, which has no target in its `on`")
@@ -131,7 +134,7 @@ def _replan(state: SessionState, step: Step, answer: ReflectResponse) -> None:
     names = [entry.name for entry in state.workflow.steps]
     if not _next_loop(state):
         return
-    state.critique = answer.critique
+    state.critique = _critique(state)
     first = names.index(target)
     for name in names[first : state.position + 1]:
         generation = state.steps[name].generation + 1
@@ -139,20 +142,21 @@ def _replan(state: SessionState, step: Step, answer: ReflectResponse) -> None:
     state.position = first
 
 
-def _retry(state: SessionState, step: Step, answer: ReflectResponse) -> None:
+def _retry(state: SessionState, step: Step) -> None:
     """Do the named calls once more; what hung on them and what came after runs again."""
     assert state.workflow is not None
     names = [entry.name for entry in state.workflow.steps]
+    answer = state.reflections[-1].response
     named = [state.calls[i] for i in answer.retry_call_ids if i in state.calls]
     current = [call for call in named if _is_current(state, call)]
     allowed = [call for call in current if may_redo(call)]
     target = step.target(Verdict.RETRY)
     if not allowed:
-        _nothing_to_retry(state, step, bool(current))
+        _nothing_to_retry(state, step, unsafe=bool(current))
         return
     if not _next_loop(state):
         return
-    state.critique = answer.critique
+    state.critique = _critique(state)
     first = min(names.index(call.created.step) for call in allowed)
     if target is not None:
         first = min(first, names.index(target))
@@ -163,11 +167,13 @@ def _retry(state: SessionState, step: Step, answer: ReflectResponse) -> None:
             state.steps[name] = StepState(generation=before.generation + 1)
         else:
             calls = [call for call in allowed if call.created.step == name]
-            state.steps[name] = _redo(state, name, before, calls)
+            state.steps[name] = _redo(state, name, before=before, calls=calls)
     state.position = first
 
 
-def _redo(state: SessionState, name: str, before: StepState, calls: list[CallState]) -> StepState:
+def _redo(
+    state: SessionState, name: str, *, before: StepState, calls: list[CallState]
+) -> StepState:
     sub_goals = dict(before.sub_goals)
     redo, retry_of = dict(before.redo), dict(before.retry_of)
     for call in calls:
@@ -201,7 +207,7 @@ def may_redo(call: CallState) -> bool:
     return call.status is not StepStatus.SUCCEEDED and call.side_effect is SideEffect.NONE
 
 
-def _nothing_to_retry(state: SessionState, step: Step, unsafe: bool) -> None:
+def _nothing_to_retry(state: SessionState, step: Step, *, unsafe: bool) -> None:
     if not unsafe:
         _loop_limit(state, f"step {step.name!r} asked for RETRY and named no call of this pass")
         return
@@ -227,7 +233,7 @@ def _loop_limit(state: SessionState, message: str) -> None:
     state.ending = Ending(status=SessionStatus.FAILED, error=failure)
 
 
-ON_VERDICT: dict[Verdict, Callable[[SessionState, Step, ReflectResponse], None]] = {
+ON_VERDICT: dict[Verdict, Callable[[SessionState, Step], None]] = {
     Verdict.ACCEPT: _accept,
     Verdict.RETRY: _retry,
     Verdict.REPLAN: _replan,

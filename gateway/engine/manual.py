@@ -24,7 +24,7 @@ class _Payload(msgspec.Struct, frozen=True):
     arguments: msgspec.Raw = ABSENT
 
 
-def manual_call(state: SessionState, step: ManualStep, world: World) -> CallCreated | AcpError:
+def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallCreated | AcpError:
     """The call of this manual step, or why it cannot be made."""
     text = b"{}" if is_absent(step.payload) else bytes(step.payload)
     try:
@@ -34,7 +34,7 @@ def manual_call(state: SessionState, step: ManualStep, world: World) -> CallCrea
     plan = step.step_type is StepType.PLAN
     if not plan and not asked.action:
         return error(Reason.INVALID_REQUEST, "payload.action: name the action to execute")
-    offer = _offer(state, step, asked.action, world)
+    offer = _offer(state, step, action=asked.action, world=world)
     if isinstance(offer, AcpError):
         return offer
     role = StepRole.PLAN if plan else StepRole.EXECUTE
@@ -63,7 +63,7 @@ def manual_call(state: SessionState, step: ManualStep, world: World) -> CallCrea
     )
 
 
-def _offer(state: SessionState, step: ManualStep, action: str, world: World) -> Offer | AcpError:
+def _offer(state: SessionState, step: ManualStep, *, action: str, world: World) -> Offer | AcpError:
     catalog = world.catalog
     if step.component:
         found = catalog.version(*_name_and_range(step.component))
@@ -73,7 +73,7 @@ def _offer(state: SessionState, step: ManualStep, action: str, world: World) -> 
     else:
         pinned = state.opened.pins.get(f"action:{action}")
         found = catalog.exact(pinned) if pinned else None
-        found = found or pins.offer_for_action(action, catalog, state.opened.labels)
+        found = found or pins.offer_for_action(action, catalog, labels=state.opened.labels)
     if found is None:
         what = step.component or action or "a planner"
         return error(Reason.NO_COMPONENT, f"nobody registered can serve {what!r}, or several can")

@@ -40,7 +40,7 @@ RESPONSE_OF: dict[
 replace = msgspec.structs.replace
 
 
-def settled(state: SessionState, call: CallState, response: Payload) -> CallState:
+def settled(state: SessionState, call: CallState, *, response: Payload) -> CallState:
     """The call with this answer as its outcome: SUCCEEDED, or FAILED when the answer is not one."""
     role = call.created.role
     try:
@@ -50,14 +50,14 @@ def settled(state: SessionState, call: CallState, response: Payload) -> CallStat
     done = replace(call, phase=Phase.SETTLED, status=StepStatus.SUCCEEDED, response=response)
     match answer:
         case PlanResponse():
-            return _planned(state, done, answer)
+            return _planned(state, done, answer=answer)
         case ExecuteResponse():
             return replace(done, output=answer.output)
         case ObserveResponse() | ReflectResponse():
             return done
 
 
-def _planned(state: SessionState, call: CallState, answer: PlanResponse) -> CallState:
+def _planned(state: SessionState, call: CallState, *, answer: PlanResponse) -> CallState:
     limit = state.workflow.limits.max_sub_goals if state.workflow else None
     problem = plan_problem(answer.plan, limit)
     if problem is None:
@@ -93,7 +93,7 @@ def apply(state: SessionState, call: CallState) -> None:
     text = bytes(call.response)
     match created.role:
         case StepRole.PLAN:
-            _take_plan(state, call, decode_response(PlanResponse, text))
+            _take_plan(state, call, answer=decode_response(PlanResponse, text))
         case StepRole.OBSERVE:
             memory = decode_response(ObserveResponse, text).memory
             state.memory = memory or state.memory
@@ -119,7 +119,7 @@ def _settle_sub_goal(state: SessionState, call: CallState) -> None:
     state.steps[created.step] = replace(step, sub_goals=sub_goals)
 
 
-def _take_plan(state: SessionState, call: CallState, answer: PlanResponse) -> None:
+def _take_plan(state: SessionState, call: CallState, *, answer: PlanResponse) -> None:
     created = call.created
     step = state.steps.get(created.step)
     taken = PlanState(

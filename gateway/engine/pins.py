@@ -9,31 +9,31 @@ from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step, Workflow
 
 
-def pins(workflow: Workflow | None, catalog: Catalog, labels: dict[str, str]) -> dict[str, str]:
+def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str]) -> dict[str, str]:
     """The pins of a session that opens now; what nobody serves yet has no pin."""
     found: dict[str, str] = {}
     for step in workflow.steps if workflow else ():
-        offer = offer_for_step(step, catalog, labels)
+        offer = offer_for_step(step, catalog, labels=labels)
         if offer is not None:
             found[f"step:{step.name}"] = offer.pin
     for action in catalog.actions():
-        offer = offer_for_action(action, catalog, labels)
+        offer = offer_for_action(action, catalog, labels=labels)
         if offer is not None:
             found[f"action:{action}"] = offer.pin
     return found
 
 
-def offer_for_step(step: Step, catalog: Catalog, labels: dict[str, str]) -> Offer | None:
+def offer_for_step(step: Step, catalog: Catalog, *, labels: dict[str, str]) -> Offer | None:
     """The component of a step: the one it names, else the one that can do it."""
     if step.component:
         return catalog.version(step.component, step.version_range)
     if step.role is StepRole.EXECUTE:
-        return offer_for_action(step.action, catalog, labels) if step.action else None
+        return offer_for_action(step.action, catalog, labels=labels) if step.action else None
     names = catalog.names_with_role(ROLE_OF_STEP[step.role])
     return catalog.version(names[0]) if names else None
 
 
-def offer_for_action(action: str, catalog: Catalog, labels: dict[str, str]) -> Offer | None:
+def offer_for_action(action: str, catalog: Catalog, *, labels: dict[str, str]) -> Offer | None:
     """The one component of this action; None when nobody, or several without a choice, offer it."""
     chosen = labels.get(f"action:{action}")
     names = catalog.names_with_action(action)

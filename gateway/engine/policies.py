@@ -13,7 +13,7 @@ from gateway.governance.backoff import Backoff
 POLICY_NAMES = (BACKOFF,)
 
 
-def policy_for(workflow: Workflow | None, step_name: str, defaults: Backoff) -> Policy:
+def policy_for(workflow: Workflow | None, step_name: str, *, defaults: Backoff) -> Policy:
     """The policy of a step: its own, else the workflow's, else backoff by default."""
     step = workflow.step(step_name) if workflow else None
     chosen = workflow.recovery_of(step) if workflow and step else None

@@ -39,7 +39,7 @@ class Policy(Protocol):
         """Options with probabilities that sum to 1, before the guardrails."""
 
 
-def view(state: SessionState, call: CallState, trigger: Trigger, at_ms: int) -> RecoveryView:
+def view(state: SessionState, call: CallState, *, trigger: Trigger, at_ms: int) -> RecoveryView:
     """The features of this decision, as they are now; they are recorded and never recomputed."""
     created, attempt = call.created, call.attempt
     failure = last_error(call)
@@ -116,11 +116,11 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
 
 
 def masked(
-    view: RecoveryView, call: CallState, options: tuple[OptionChance, ...]
+    view: RecoveryView, call: CallState, *, options: tuple[OptionChance, ...]
 ) -> tuple[OptionChance, ...]:
     """The options with the forbidden ones at probability 0 and the rest scaled to sum to 1."""
     blocked = next((name for name, holds in GUARDS if holds(view, call)), "")
-    marked = [_mask(option, view, blocked) for option in options]
+    marked = [_mask(option, view, blocked=blocked) for option in options]
     total = sum(option.probability for option in marked)
     if total <= 0:
         given_up = OptionChance(option=Option.GIVE_UP, probability=1.0)
@@ -130,7 +130,7 @@ def masked(
     )
 
 
-def _mask(option: OptionChance, view: RecoveryView, blocked: str) -> OptionChance:
+def _mask(option: OptionChance, view: RecoveryView, *, blocked: str) -> OptionChance:
     if option.option is not Option.RETRY:
         return option
     late = option.wait_ms >= view.deadline_left_ms
@@ -139,11 +139,11 @@ def _mask(option: OptionChance, view: RecoveryView, blocked: str) -> OptionChanc
 
 
 def decide(
-    state: SessionState, call: CallState, policy: Policy, trigger: Trigger, at_ms: int
+    state: SessionState, call: CallState, *, policy: Policy, trigger: Trigger, at_ms: int
 ) -> Decision:
     """One decision, complete: what was seen, what was possible, what was drawn."""
-    seen = view(state, call, trigger, at_ms)
-    options = masked(seen, call, policy.options(seen))
+    seen = view(state, call, trigger=trigger, at_ms=at_ms)
+    options = masked(seen, call, options=policy.options(seen))
     draw = unit_interval(policy.ref.digest, seen.session_id, seen.call_id, str(seen.index))
     chosen = _drawn(options, draw)
     retries = chosen.option is Option.RETRY

@@ -129,7 +129,7 @@ def _unexplained(played: list[Played]) -> str:
         name = str(getattr(event, "call_id", ""))
         if isinstance(event, CallCreated) and event.manual_key:
             asked = None
-        if asked is not None and not _outstanding(asked, name, given, names):
+        if asked is not None and not _outstanding(asked, name, given=given, names=names):
             kind = type(event).__name__
             return f"event {one.number} ({kind}): no {asked.__name__} was commanded for it"
         given.update(type(command) for command in one.commands)
@@ -137,5 +137,5 @@ def _unexplained(played: list[Played]) -> str:
     return ""
 
 
-def _outstanding(asked: type, name: str, given: set[type], names: set[tuple[type, str]]) -> bool:
+def _outstanding(asked: type, name: str, *, given: set[type], names: set[tuple[type, str]]) -> bool:
     return (asked, name) in names if name and asked is not Advance else asked in given

@@ -25,12 +25,22 @@ CALL_ITEM_BYTES_MAX = 64 * 1024
 _ARGUMENTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 Fields = dict[str, bytes]
-Defaults = Callable[[SessionState, Step, Catalog], Fields]
 
 
-def body(state: SessionState, step: Step, fields: Fields, catalog: Catalog) -> bytes:
+class Asked(msgspec.Struct, frozen=True):
+    """What a role's defaults are made from."""
+
+    state: SessionState
+    step: Step
+    catalog: Catalog
+
+
+Defaults = Callable[[Asked], Fields]
+
+
+def body(state: SessionState, step: Step, *, fields: Fields, catalog: Catalog) -> bytes:
     """The request of a plan, observe or reflect step."""
-    merged = {**DEFAULTS[step.role](state, step, catalog), **fields}
+    merged = {**DEFAULTS[step.role](Asked(state, step, catalog)), **fields}
     return object_of(list(merged.items()))
 
 
@@ -47,7 +57,8 @@ def arguments_of(fields: Fields) -> bytes:
     return object_of(list(fields.items())) if fields else b"{}"
 
 
-def _plan_defaults(state: SessionState, step: Step, catalog: Catalog) -> Fields:
+def _plan_defaults(asked: Asked) -> Fields:
+    state, step, catalog = asked.state, asked.step, asked.catalog
     workflow = state.workflow
     limit = workflow.limits.max_sub_goals if workflow else PlanLimits().max_sub_goals
     fields: Fields = {
@@ -68,8 +79,8 @@ def _plan_defaults(state: SessionState, step: Step, catalog: Catalog) -> Fields:
     return fields
 
 
-def _observe_defaults(state: SessionState, step: Step, catalog: Catalog) -> Fields:
-    rows = [_observation(call) for call in current_execute_calls(state)]
+def _observe_defaults(asked: Asked) -> Fields:
+    rows = [_observation(call) for call in current_execute_calls(asked.state)]
     return {"observations": array_of(rows)} if rows else {}
 
 
@@ -96,7 +107,8 @@ def _observation(call: CallState) -> bytes:
     )
 
 
-def _reflect_defaults(state: SessionState, step: Step, catalog: Catalog) -> Fields:
+def _reflect_defaults(asked: Asked) -> Fields:
+    state = asked.state
     fields: Fields = {}
     goal = _goal_of_last_plan(state)
     if goal is not None:
@@ -117,7 +129,7 @@ def _goal_of_last_plan(state: SessionState) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _no_defaults(state: SessionState, step: Step, catalog: Catalog) -> Fields:
+def _no_defaults(asked: Asked) -> Fields:
     return {}
 
 

@@ -126,11 +126,15 @@ def results_text(state: SessionState, step: Step) -> bytes:
     for goal in _goals(state, step):
         found = entry.sub_goals.get(goal)
         if found is not None:
-            rows.append(_result(state, step, goal, found, actions.get(goal, step.action)))
+            rows.append(
+                _result(state, step, goal=goal, found=found, action=actions.get(goal, step.action))
+            )
     return array_of(rows)
 
 
-def _result(state: SessionState, step: Step, goal: str, found: SubGoalState, action: str) -> bytes:
+def _result(
+    state: SessionState, step: Step, *, goal: str, found: SubGoalState, action: str
+) -> bytes:
     call = state.calls.get(found.call_id)
     output = NULL
     if call is not None and call.status is StepStatus.SUCCEEDED and not is_absent(call.output):

@@ -41,7 +41,7 @@ def ready(plan: Plan, entry: StepState) -> list[SubGoal]:
     ]
 
 
-def skip(state: SessionState, step: str, entry: StepState, goal: SubGoal) -> Skip | None:
+def skip(state: SessionState, step: str, *, entry: StepState, goal: SubGoal) -> Skip | None:
     """Why this ready sub-goal does not run; None when it does."""
     for name in goal.depends_on:
         status = entry.sub_goals[name].status
@@ -49,7 +49,7 @@ def skip(state: SessionState, step: str, entry: StepState, goal: SubGoal) -> Ski
             message = f"not run: sub-goal {name!r}, which it depends on, is {status.value}"
             return _skipped(message)
     for when in goal.when:
-        if not holds(when, _output(state, step, when.from_)):
+        if not holds(when, _output(state, step, goal=when.from_)):
             pointer = when.pointer or "the output"
             return _skipped(f"not run: {pointer} of {when.from_!r} is not {when.op.value}")
     return None
@@ -60,11 +60,11 @@ def _skipped(message: str) -> Skip:
     return Skip(StepStatus.SKIPPED, msgspec.structs.replace(failure, side_effect=SideEffect.NONE))
 
 
-def arguments(state: SessionState, step: str, goal: SubGoal) -> bytes | AcpError:
+def arguments(state: SessionState, step: str, *, goal: SubGoal) -> bytes | AcpError:
     """The arguments with every binding spliced in, or why that cannot be."""
     text = b"{}" if is_absent(goal.arguments) else bytes(goal.arguments)
     for binding in goal.bindings:
-        source = _output(state, step, binding.from_)
+        source = _output(state, step, goal=binding.from_)
         value = _found(source, binding.pointer)
         if value is None:
             where = f"pointer {binding.pointer!r} in the output of {binding.from_!r}"
@@ -85,7 +85,7 @@ def _violation(message: str) -> AcpError:
     )
 
 
-def _output(state: SessionState, step: str, goal: str) -> bytes:
+def _output(state: SessionState, step: str, *, goal: str) -> bytes:
     call = state.call_of(step, goal)
     return b"" if call is None or is_absent(call.output) else bytes(call.output)
 

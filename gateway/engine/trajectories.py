@@ -87,7 +87,7 @@ def attempts(state: SessionState, call: CallState) -> list[Attempt]:
             queued_at_ms=call.created.at_ms,
         )
         return [row]
-    return [_attempt_row(base, call, attempt) for attempt in call.attempts]
+    return [_attempt_row(base, call, attempt=attempt) for attempt in call.attempts]
 
 
 def _call_row(call: CallState) -> Attempt:
@@ -108,7 +108,7 @@ def _call_row(call: CallState) -> Attempt:
     )
 
 
-def _attempt_row(base: Attempt, call: CallState, attempt: AttemptState) -> Attempt:
+def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> Attempt:
     started, ended, refused = attempt.started, attempt.ended, attempt.refused
     replace = msgspec.structs.replace
     row = replace(

@@ -22,7 +22,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     base_ms: int = BASE_MS
     max_ms: int = MAX_MS
 
-    def wait_ms(self, call_id: str, attempt: int, retry_after_ms: int | None) -> int:
+    def wait_ms(self, call_id: str, attempt: int, *, retry_after_ms: int | None) -> int:
         """The wait after `attempt` (1, 2, ...) of this call."""
         ceiling = min(self.max_ms, self.base_ms * 2 ** min(attempt - 1, 30))
         jittered = int(unit_interval("backoff", call_id, str(attempt)) * ceiling)

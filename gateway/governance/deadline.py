@@ -9,7 +9,7 @@ from acp_spec.model.errors import Reason
 from gateway.governance.verdicts import ADMIT, Refuse, Verdict
 
 
-def timeout_ms(wanted_ms: int, deadline_at_ms: int, now_ms: int) -> int:
+def timeout_ms(wanted_ms: int, deadline_at_ms: int, *, now_ms: int) -> int:
     """The shrinking deadline: the call's own timeout, or what the session has left."""
     return wanted_ms if not deadline_at_ms else min(wanted_ms, deadline_at_ms - now_ms)
 

@@ -1,1 +1,1 @@
-"""The drivers: they append events, run the engine, do what its commands say; they decide nothing."""
+"""The drivers: they append events, run the engine and do what its commands say."""

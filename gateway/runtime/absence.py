@@ -43,7 +43,7 @@ class Absence:
         targets.on_change(self._changed)
 
     def target(
-        self, state: SessionState, call: CallState, waiting: Waiting
+        self, state: SessionState, call: CallState, *, waiting: Waiting
     ) -> Found | AcpError | None:
         """The target; an error when nobody will serve; None while it is worth waiting."""
         key = (waiting.session_id, waiting.call_id, waiting.attempt)
@@ -55,7 +55,7 @@ class Absence:
         since_ms = self._since.setdefault(key, now_ms)
         until_ms = max(since_ms + self._pin_grace_ms, self._attach_until_ms)
         if now_ms < until_ms:
-            self._wait(key, waiting, until_ms - now_ms)
+            self._wait(key, waiting, for_ms=until_ms - now_ms)
             return None
         self._forget(key)
         return self._deviating(state, call) or found
@@ -99,7 +99,7 @@ class Absence:
         )
         return Found(target, deviation)
 
-    def _wait(self, key: tuple[str, str, int], waiting: Waiting, for_ms: int) -> None:
+    def _wait(self, key: tuple[str, str, int], waiting: Waiting, *, for_ms: int) -> None:
         if key not in self._waiting:
             loop = asyncio.get_running_loop()
             loop.call_later(for_ms / 1000 + 0.001, self._again, key)

@@ -69,7 +69,7 @@ class Connection(Protocol):
     async def health(self, timeout_ms: int) -> Health:
         """Its health and load figures; raises AcpFailure."""
 
-    async def cancel(self, call_id: str, attempt: int, timeout_ms: int) -> CancelResponse:
+    async def cancel(self, call_id: str, attempt: int, *, timeout_ms: int) -> CancelResponse:
         """Ask to stop a call (attempt 0 = all); raises AcpFailure when nobody answers."""
 
     def reset(self, call_id: str, attempt: int) -> None:

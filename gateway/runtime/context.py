@@ -22,11 +22,11 @@ class ContextMaker:
         """Base URL that call-backs reach; known once the server is bound."""
 
     def make(
-        self, state: SessionState, call: CallState, started: AttemptStarted, timeout_ms: int
+        self, state: SessionState, call: CallState, *, started: AttemptStarted, timeout_ms: int
     ) -> Context:
         """What the peer is told beside the request itself."""
         opened, created = state.opened, call.created
-        span = attempt_span(opened.traceparent, created.call_id, started.attempt)
+        span = attempt_span(opened.traceparent, created.call_id, attempt=started.attempt)
         return Context(
             session_id=opened.session_id,
             lineage_id=opened.lineage_id,
@@ -45,12 +45,12 @@ class ContextMaker:
             tenant=opened.tenant,
             labels=opened.labels,
             via=(*opened.via, self._gateway_id),
-            callback=self._callback(state, call, started),
+            callback=self._callback(state, call, started=started),
             signals=started.signals,
         )
 
     def _callback(
-        self, state: SessionState, call: CallState, started: AttemptStarted
+        self, state: SessionState, call: CallState, *, started: AttemptStarted
     ) -> Callback | None:
         created = call.created
         if created.role is not StepRole.EXECUTE or not created.operation_timeout_ms:
@@ -73,7 +73,7 @@ class ContextMaker:
         return session_id if hmac.compare_digest(expected, token) else None
 
 
-def attempt_span(session_traceparent: str, call_id: str, attempt: int) -> TraceParent:
+def attempt_span(session_traceparent: str, call_id: str, *, attempt: int) -> TraceParent:
     """The attempt's span below the session's; the same ids after a crash (W3C Trace Context)."""
     session = parse_traceparent(session_traceparent)
     assert session is not None, "the gateway wrote this header itself"

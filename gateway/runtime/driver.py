@@ -7,6 +7,7 @@ called on the event loop only and never from within itself: what a command cause
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -59,30 +60,33 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     backoff: Backoff
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverParts:
+    """What a driver stands on."""
+
+    committer: Committer
+    sessions: LiveSessions
+    targets: Targets
+    clock: Clock
+    observer: Observer
+    record: RecordTrajectory
+    defaults: Defaults
+
+
 class Driver:
     """Sessions of one gateway over one store. `executor` is set once, before the first feed."""
 
     executor: Executor
 
-    def __init__(
-        self,
-        committer: Committer,
-        sessions: LiveSessions,
-        targets: Targets,
-        *,
-        clock: Clock,
-        observer: Observer,
-        record: RecordTrajectory,
-        defaults: Defaults,
-    ) -> None:
-        self.committer = committer
-        self.sessions = sessions
-        self.clock = clock
-        self._targets = targets
-        self._observer = observer
-        self._record = record
-        self._defaults = defaults
-        self.timers = Timers(clock, self._fire)
+    def __init__(self, parts: DriverParts) -> None:
+        self.committer = parts.committer
+        self.sessions = parts.sessions
+        self.clock = parts.clock
+        self.catalog = parts.targets.catalog
+        self._observer = parts.observer
+        self._record = parts.record
+        self._defaults = parts.defaults
+        self.timers = Timers(parts.clock, self._fire)
         self.open_sessions = 0
 
     # ---- events in -----------------------------------------------------------------------------
@@ -93,16 +97,18 @@ class Driver:
         live = self.sessions.add(state)
         self.open_sessions += 1
         self._observer.seen(state, opened)
-        self._run(live, None, [opened], deque(commands))
+        self._run(live, None, record=[opened], todo=deque(commands))
         return live
 
     def feed(self, live: Live, *events: AnyEvent) -> None:
         """Apply events from outside, and everything that follows purely from them."""
-        self._run(live, live.state, [], deque(events))
+        self._run(live, live.state, record=[], todo=deque(events))
 
-    def resume(self, live: Live, commands: Sequence[Command], events: Sequence[AnyEvent]) -> None:
+    def resume(
+        self, live: Live, commands: Sequence[Command], *, events: Sequence[AnyEvent]
+    ) -> None:
         """Bring a recovered session back to work."""
-        self._run(live, live.state, [], deque([*events, *commands]))
+        self._run(live, live.state, record=[], todo=deque([*events, *commands]))
 
     def now_ms(self, live: Live) -> int:
         """The time an event of this session carries: never before its last one."""
@@ -112,7 +118,7 @@ class Driver:
         """What the pure engine may know now."""
         return World(
             at_ms=self.now_ms(live),
-            catalog=self._targets.catalog(),
+            catalog=self.catalog(),
             default_timeout_ms=self._defaults.timeout_ms,
         )
 
@@ -122,6 +128,7 @@ class Driver:
         self,
         live: Live,
         before: SessionState | None,
+        *,
         record: list[AnyEvent],
         todo: "deque[AnyEvent | Command]",
     ) -> None:
@@ -147,7 +154,7 @@ class Driver:
                     todo.extend(commands)
                 case _:
                     acts.append(item)
-        self._commit(live, before, record, acts)
+        self._commit(live, before, record=record, acts=acts)
 
     def _ask(self, live: Live, command: Call | Decide) -> AnyEvent | None:
         """Governance and policy: run once, their result is an event."""
@@ -159,9 +166,11 @@ class Driver:
         if call.phase is not Phase.DECIDING:
             return None
         workflow = live.state.workflow
-        policy = policy_for(workflow, call.created.step, self._defaults.backoff)
+        policy = policy_for(workflow, call.created.step, defaults=self._defaults.backoff)
         at_ms = self.now_ms(live)
-        decision = recovery.decide(live.state, call, policy, command.trigger, at_ms)
+        decision = recovery.decide(
+            live.state, call, policy=policy, trigger=command.trigger, at_ms=at_ms
+        )
         return Decided(at_ms=at_ms, call_id=command.call_id, decision=decision)
 
     # ---- append, then act ----------------------------------------------------------------------
@@ -170,11 +179,12 @@ class Driver:
         self,
         live: Live,
         before: SessionState | None,
+        *,
         record: list[AnyEvent],
         acts: list[Command],
     ) -> None:
         if record:
-            self._append(live, before, record)
+            self._append(live, before, record=record)
         if any(isinstance(command, Record) for command in acts):
             self._record(live.state.session_id, live.state.sequence)
         if not record and not acts:
@@ -184,7 +194,7 @@ class Driver:
         if live.on_change:
             self.committer.after_sync(lambda: _notify(live))
 
-    def _append(self, live: Live, before: SessionState | None, record: list[AnyEvent]) -> None:
+    def _append(self, live: Live, before: SessionState | None, *, record: list[AnyEvent]) -> None:
         state, put = live.state, self.committer.put
         session_id = state.session_id
         first = before.sequence + 1 if before else 1

@@ -35,7 +35,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
 class Erasing:
     """Deletes sessions that have ended."""
 
-    def __init__(self, driver: Driver, store: Store, sealer: Sealer, forget: Forget) -> None:
+    def __init__(self, driver: Driver, store: Store, *, sealer: Sealer, forget: Forget) -> None:
         self._driver = driver
         self._store = store
         self._sealer = sealer

@@ -58,6 +58,7 @@ class Executors:
         self,
         driver: Driver,
         targets: Targets,
+        *,
         admission: Admission,
         absence: Absence,
         contexts: ContextMaker,
@@ -82,28 +83,30 @@ class Executors:
             return None
         call = live.state.calls[call_id]
         waiting = self._name(live, call)
-        found = self._absence.target(live.state, call, waiting)
+        found = self._absence.target(live.state, call, waiting=waiting)
         if found is None:
             live.waiting.add(call_id)
             return None
         if isinstance(found, AcpError):
-            return self._refused(live, call, found, "target")
-        return self._ask(live, call, found, is_head=is_head)
+            return self._refused(live, call, failure=found, policy="target")
+        return self._ask(live, call, found=found, is_head=is_head)
 
-    def _ask(self, live: Live, call: CallState, found: Found, *, is_head: bool) -> AnyEvent | None:
+    def _ask(self, live: Live, call: CallState, *, found: Found, is_head: bool) -> AnyEvent | None:
         now_ms = self._driver.now_ms(live)
-        left_ms = deadline.timeout_ms(call.created.timeout_ms, live.state.deadline_at_ms, now_ms)
+        left_ms = deadline.timeout_ms(
+            call.created.timeout_ms, live.state.deadline_at_ms, now_ms=now_ms
+        )
         step_type = call.created.step_type.value
         keys = (f"queue:{step_type}", f"instance:{found.target.component_id}")
         wish = Wish(keys=keys, left_ms=left_ms, is_head=is_head)
         verdict = self._admission.ask(wish, self._name(live, call))
         if isinstance(verdict, Admit):
             self._permits[call.created.call_id, call.number] = keys
-            return self._started(live, call, found, left_ms)
+            return self._started(live, call, found=found, left_ms=left_ms)
         if isinstance(verdict, Defer):
             live.waiting.add(call.created.call_id)
-            return None if is_head else self._deferred(live, call, verdict)
-        return self._refused(live, call, verdict.error, verdict.policy)
+            return None if is_head else self._deferred(live, call, verdict=verdict)
+        return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
 
     def _name(self, live: Live, call: CallState) -> Waiting:
         return Waiting(
@@ -113,7 +116,9 @@ class Executors:
             tenant=live.state.opened.tenant,
         )
 
-    def _started(self, live: Live, call: CallState, found: Found, left_ms: int) -> AttemptStarted:
+    def _started(
+        self, live: Live, call: CallState, *, found: Found, left_ms: int
+    ) -> AttemptStarted:
         target, now_ms = found.target, self._driver.now_ms(live)
         return AttemptStarted(
             at_ms=now_ms,
@@ -130,7 +135,7 @@ class Executors:
             deviation=found.deviation,
         )
 
-    def _deferred(self, live: Live, call: CallState, verdict: Defer) -> Deferred:
+    def _deferred(self, live: Live, call: CallState, *, verdict: Defer) -> Deferred:
         return Deferred(
             at_ms=self._driver.now_ms(live),
             call_id=call.created.call_id,
@@ -139,7 +144,7 @@ class Executors:
             until_ms=verdict.until_ms,
         )
 
-    def _refused(self, live: Live, call: CallState, failure: AcpError, policy: str) -> Refused:
+    def _refused(self, live: Live, call: CallState, *, failure: AcpError, policy: str) -> Refused:
         return Refused(
             at_ms=self._driver.now_ms(live),
             call_id=call.created.call_id,
@@ -199,14 +204,14 @@ class Executors:
         if call.phase is not Phase.SENT or attempt.number != command.attempt or started is None:
             return
         now_ms = self._driver.now_ms(live)
-        left_ms = deadline.timeout_ms(call.created.timeout_ms, state.deadline_at_ms, now_ms)
+        left_ms = deadline.timeout_ms(call.created.timeout_ms, state.deadline_at_ms, now_ms=now_ms)
         target = self._targets.instance(started.instance)
         self.inflight += 1
         if target is None or left_ms <= 0:
             self._not_sent(live, command, gone=target is None)
             return
         outgoing = Outgoing(
-            context=self._contexts.make(state, call, started, left_ms),
+            context=self._contexts.make(state, call, started=started, timeout_ms=left_ms),
             role=call.created.role,
             effect=call.created.effect,
             body=call.created.body,
@@ -216,7 +221,7 @@ class Executors:
         session_id = state.session_id
 
         def sink(answer: Answer, late: bool) -> None:
-            self._answered(session_id, command, answer, late=late)
+            self._answered(session_id, command, answer=answer, late=late)
 
         target.connection.send(outgoing, sink)
 
@@ -229,9 +234,9 @@ class Executors:
         answer = Answer(error=failure, side_effect=SideEffect.NONE, answered=False, not_sent=True)
         loop = asyncio.get_running_loop()
         session_id = live.state.session_id
-        loop.call_soon(lambda: self._answered(session_id, command, answer, late=False))
+        loop.call_soon(lambda: self._answered(session_id, command, answer=answer, late=False))
 
-    def _answered(self, session_id: str, command: Send, answer: Answer, *, late: bool) -> None:
+    def _answered(self, session_id: str, command: Send, *, answer: Answer, late: bool) -> None:
         if not late:
             self.inflight -= 1
             self._ended_one.set()
@@ -244,12 +249,12 @@ class Executors:
         call = live.state.calls[command.call_id]
         current = call.phase is Phase.SENT and call.number == command.attempt
         if current and not late:
-            self._driver.feed(live, self._ended(live, command, answer))
-            self._cancel_overdue(live, command, answer)
+            self._driver.feed(live, self._ended(live, command, answer=answer))
+            self._cancel_overdue(live, command, answer=answer)
         elif call.phase is not Phase.OPERATION:
-            self._driver.feed(live, self._late(live, command, answer))
+            self._driver.feed(live, self._late(live, command, answer=answer))
 
-    def _ended(self, live: Live, command: Send, answer: Answer) -> AttemptEnded:
+    def _ended(self, live: Live, command: Send, *, answer: Answer) -> AttemptEnded:
         return AttemptEnded(
             at_ms=self._driver.now_ms(live),
             call_id=command.call_id,
@@ -266,7 +271,7 @@ class Executors:
             operation_poll_after_ms=answer.operation_poll_after_ms,
         )
 
-    def _late(self, live: Live, command: Send, answer: Answer) -> Late:
+    def _late(self, live: Live, command: Send, *, answer: Answer) -> Late:
         return Late(
             at_ms=self._driver.now_ms(live),
             call_id=command.call_id,
@@ -276,7 +281,7 @@ class Executors:
             side_effect=answer.side_effect,
         )
 
-    def _cancel_overdue(self, live: Live, command: Send, answer: Answer) -> None:
+    def _cancel_overdue(self, live: Live, command: Send, *, answer: Answer) -> None:
         """A peer that did not answer in time is told to stop (SPEC 9.4)."""
         overdue = answer.error is not None and answer.error.reason == Reason.TIMEOUT.value
         if overdue and not answer.answered and not answer.not_sent:
@@ -305,7 +310,7 @@ class Executors:
                 answer = await connection.cancel_operation(command.call_id, CONTROL_TIMEOUT_MS)
             else:
                 answer = await connection.cancel(
-                    command.call_id, command.attempt, CONTROL_TIMEOUT_MS
+                    command.call_id, command.attempt, timeout_ms=CONTROL_TIMEOUT_MS
                 )
         except AcpFailure:
             return  # the grace timer ends what nobody answers for
@@ -327,7 +332,7 @@ class Executors:
         session_id = live.state.session_id
         self.inflight += 1
         asyncio.get_running_loop().call_soon(
-            lambda: self._answered(session_id, send, answer, late=False)
+            lambda: self._answered(session_id, send, answer=answer, late=False)
         )
 
     async def _poll(self, live: Live, command: Poll) -> None:
@@ -350,22 +355,22 @@ class Executors:
                     return
             else:
                 if found.status is not OperationStatus.RUNNING:
-                    self._operation_over(live, command.call_id, found)
+                    self._operation_over(live, command.call_id, found=found)
                     return
                 again_ms = max(1, found.poll_after_ms)
-        self._poll_again(live, command, again_ms)
+        self._poll_again(live, command, after_ms=again_ms)
 
-    def _poll_again(self, live: Live, command: Poll, after_ms: int) -> None:
+    def _poll_again(self, live: Live, command: Poll, *, after_ms: int) -> None:
         at_ms = self._driver.clock.now_ms() + after_ms
         timer = StartTimer(Timer.POLL, at_ms, command.call_id, command.attempt)
         self._driver.timers.start(live.state.session_id, timer)
 
-    def _operation_over(self, live: Live, call_id: str, found: OperationState) -> None:
+    def _operation_over(self, live: Live, call_id: str, *, found: OperationState) -> None:
         current = self._current_operation(live, call_id)
         if current is not None:
             fresh, call = current
             at_ms = self._driver.now_ms(fresh)
-            self._driver.feed(fresh, ended_from_state(call, found, at_ms))
+            self._driver.feed(fresh, ended_from_state(call, found, at_ms=at_ms))
 
     def _end_operation(
         self, live: Live, call_id: str, *, failure: AcpError, side_effect: SideEffect

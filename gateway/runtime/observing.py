@@ -71,10 +71,11 @@ class Telemetry:
         session = parse_traceparent(state.opened.traceparent)
         if session is None or not session.sampled:
             return
+        what = call.created.action or started.component
         self._spans.offer(
             SpanRecord(
-                name=f"{call.created.role.value.lower()} {call.created.action or started.component}",
-                at=attempt_span(state.opened.traceparent, event.call_id, event.attempt),
+                name=f"{call.created.role.value.lower()} {what}",
+                at=attempt_span(state.opened.traceparent, event.call_id, attempt=event.attempt),
                 parent_span_id=session.span_id,
                 kind=SpanKind.CLIENT,
                 start_ns=started.at_ms * NS_PER_MS,
@@ -98,10 +99,10 @@ class Telemetry:
         self._metrics.session_ended(opened.workflow, event.status.value, open_ms=open_ms)
         session = parse_traceparent(opened.traceparent)
         if session is not None and session.sampled:
-            self._offer_session(state, event, session)
+            self._offer_session(state, event, session=session)
 
     def _offer_session(
-        self, state: SessionState, event: SessionEnded, session: TraceParent
+        self, state: SessionState, event: SessionEnded, *, session: TraceParent
     ) -> None:
         opened = state.opened
         self._spans.offer(

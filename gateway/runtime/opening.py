@@ -22,7 +22,6 @@ from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
 from gateway.runtime.principal import Principal, Trace
-from gateway.runtime.targets import Targets
 from gateway.runtime.workflows import Workflows
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import session_key_row
@@ -30,8 +29,9 @@ from gateway.telemetry.spans import parse_traceparent, session_span
 
 
 class OpeningLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds and defaults of new sessions."""
+    """Bounds and defaults of new sessions; `node` is this gateway's number in their ids."""
 
+    node: int
     max_open_sessions: int
     session_deadline_ms: int
     max_session_deadline_ms: int
@@ -49,32 +49,28 @@ class _Key(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Openings:
-    """Opens sessions of one gateway (`node`)."""
+    """Opens sessions of one gateway."""
 
     def __init__(
         self,
         driver: Driver,
         workflows: Workflows,
-        targets: Targets,
-        store: Store,
         *,
+        store: Store,
         chance: Chance,
-        node: int,
         limits: OpeningLimits,
     ) -> None:
         self._driver = driver
         self._workflows = workflows
-        self._targets = targets
         self._store = store
         self._chance = chance
-        self._node = node
         self._limits = limits
         self._unwritten_keys: dict[bytes, _Key] = {}
 
-    def open(self, request: OpenSession, principal: Principal, trace: Trace) -> tuple[str, bool]:
+    def open(self, request: OpenSession, principal: Principal, *, trace: Trace) -> tuple[str, bool]:
         """The session's id, and whether it is new. Durable after the committer's next sync."""
         digest = hashlib.sha256(encode(request)).hexdigest()
-        known = self._known(request, principal, digest)
+        known = self._known(request, principal, digest=digest)
         if known is not None:
             return known, False
         if self._driver.open_sessions >= self._limits.max_open_sessions:
@@ -83,7 +79,7 @@ class Openings:
                 error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
             )
         workflow = self._workflow(request)
-        opened = self._opened(request, principal, trace, workflow, digest)
+        opened = self._opened(request, principal, trace=trace, workflow=workflow, digest=digest)
         self._driver.open(workflow, opened)
         if request.session_key:
             self._take_key(request.session_key, opened)
@@ -97,7 +93,7 @@ class Openings:
         message = "workflow: name the workflow to run (or open the session with mode MANUAL)"
         raise AcpFailure(error(Reason.INVALID_REQUEST, message))
 
-    def _known(self, request: OpenSession, principal: Principal, digest: str) -> str | None:
+    def _known(self, request: OpenSession, principal: Principal, *, digest: str) -> str | None:
         if not request.session_key:
             return None
         if "\0" in request.session_key:
@@ -131,14 +127,15 @@ class Openings:
         self,
         request: OpenSession,
         principal: Principal,
+        *,
         trace: Trace,
         workflow: Workflow | None,
         digest: str,
     ) -> Opened:
         limits = self._limits
         now_ms = self._driver.clock.now_ms()
-        new_id = session_id(now_ms, self._node, random_64=self._chance.random_64())
-        intended = pins(workflow, self._targets.catalog(), request.labels)
+        new_id = session_id(now_ms, limits.node, random_64=self._chance.random_64())
+        intended = pins(workflow, self._driver.catalog(), labels=request.labels)
         policies = self._policies(workflow)
         input_sha256 = hashlib.sha256(bytes(request.input)).hexdigest()
         workflow_digest = workflow.source_digest if workflow else ""
@@ -170,7 +167,7 @@ class Openings:
         )
 
     def _policies(self, workflow: Workflow | None) -> dict[str, str]:
-        ref = policy_for(workflow, "", self._limits.backoff).ref
+        ref = policy_for(workflow, "", defaults=self._limits.backoff).ref
         return {"recovery": f"{ref.name}@{ref.version}#{ref.digest}"}
 
     def _deadline_ms(self, request: OpenSession, workflow: Workflow | None) -> int:

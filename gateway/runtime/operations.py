@@ -14,7 +14,7 @@ from gateway.engine.events import OperationEnded
 from gateway.engine.states import CallState
 
 
-def ended_from_state(call: CallState, found: OperationState, at_ms: int) -> OperationEnded:
+def ended_from_state(call: CallState, found: OperationState, *, at_ms: int) -> OperationEnded:
     """The end that a poll found."""
     failure = found.error
     if found.status is OperationStatus.SUCCEEDED:
@@ -41,7 +41,9 @@ def ended_from_state(call: CallState, found: OperationState, at_ms: int) -> Oper
     )
 
 
-def ended_from_callback(call: CallState, result: CompleteOperation, at_ms: int) -> OperationEnded:
+def ended_from_callback(
+    call: CallState, result: CompleteOperation, *, at_ms: int
+) -> OperationEnded:
     """The end that the component reported itself."""
     failure = result.error
     if failure is None:

@@ -40,7 +40,7 @@ class Pages:
         beyond = _decoded(after)
         found: list[SessionView] = []
         last = b""
-        for key in self._keys(tenant, status, workflow, beyond):
+        for key in self._keys(tenant, status, workflow=workflow, beyond=beyond):
             if len(found) == min(max(1, limit), LIMIT_MAX):
                 return SessionPage(sessions=tuple(found), next=_encoded(last))
             last = key
@@ -50,7 +50,7 @@ class Pages:
         return SessionPage(sessions=tuple(found))
 
     def _keys(
-        self, tenant: str, status: SessionStatus | None, workflow: str, beyond: bytes
+        self, tenant: str, status: SessionStatus | None, *, workflow: str, beyond: bytes
     ) -> Iterator[bytes]:
         for one in (status,) if status else tuple(SessionStatus):
             prefix = listed_prefix(tenant, one.value)

@@ -69,4 +69,4 @@ def _resume(driver: Driver, session_id: str) -> None:
         return
     at_ms = driver.now_ms(live)
     lost = lost_attempts(live.state, at_ms)
-    driver.resume(live, pending(live.state, at_ms), lost)
+    driver.resume(live, pending(live.state, at_ms), events=lost)

@@ -1,12 +1,13 @@
 """Sessions as clients use them (`/v1/sessions`): the one service behind HTTP and gRPC.
 
-Every promise leaves after its sync: an opening, an end that somebody waited for, a cancel, feedback.
+Every promise leaves after its sync: an opening, an awaited end, a cancel, feedback.
 A session of another tenant is NOT_FOUND. All failures are AcpFailure.
 """
 
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 import msgspec
 
@@ -51,25 +52,28 @@ from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.streams import Streams
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceParts:
+    """What the service puts together."""
+
+    driver: Driver
+    openings: Openings
+    pages: Pages
+    streams: Streams
+    erasing: Erasing
+    contexts: ContextMaker
+
+
 class SessionService:
     """The sessions of one gateway."""
 
-    def __init__(
-        self,
-        driver: Driver,
-        openings: Openings,
-        pages: Pages,
-        streams: Streams,
-        erasing: Erasing,
-        *,
-        contexts: ContextMaker,
-    ) -> None:
-        self._driver = driver
-        self._openings = openings
-        self._pages = pages
-        self._streams = streams
-        self._erasing = erasing
-        self._contexts = contexts
+    def __init__(self, parts: ServiceParts) -> None:
+        self._driver = parts.driver
+        self._openings = parts.openings
+        self._pages = parts.pages
+        self._streams = parts.streams
+        self._erasing = parts.erasing
+        self._contexts = parts.contexts
 
     # ---- open and look -----------------------------------------------------------------------
 
@@ -82,10 +86,10 @@ class SessionService:
         trace: Trace = NO_TRACE,
     ) -> tuple[Opened | SessionView, bool]:
         """Open once durable; the view if it ended within `wait_s`. False: the key was used."""
-        session_id, created = self._openings.open(request, principal, trace)
+        session_id, created = self._openings.open(request, principal, trace=trace)
         if wait_s > 0:
             live = self._find(session_id, principal)
-            await self._until(live, lambda: live.state.terminal, wait_s)
+            await self._until(live, lambda: live.state.terminal, wait_s=wait_s)
             if live.state.terminal:
                 return views.session_view(live.state), created
         await self._driver.committer.synced()
@@ -118,7 +122,7 @@ class SessionService:
     # ---- manual sessions ---------------------------------------------------------------------
 
     async def manual_step(
-        self, session_id: str, step: ManualStep, principal: Principal, *, wait_s: float
+        self, session_id: str, step: ManualStep, *, principal: Principal, wait_s: float
     ) -> StepResult:
         live = self._find(session_id, principal)
         state = live.state
@@ -129,17 +133,19 @@ class SessionService:
         if key not in state.manual:
             _refuse_ended(state)
             named = msgspec.structs.replace(step, step_key=key)
-            made = manual_call(state, named, self._driver.world(live))
+            made = manual_call(state, named, world=self._driver.world(live))
             if isinstance(made, AcpError):
                 raise AcpFailure(made)
             self._driver.feed(live, made)
         else:
-            _same_step(state, step, key)
+            _same_step(state, step, key=key)
         call_id = live.state.manual[key]
-        await self._until(live, lambda: not live.state.calls[call_id].open, wait_s)
+        await self._until(live, lambda: not live.state.calls[call_id].open, wait_s=wait_s)
         return views.step_result(live.state, live.state.calls[call_id])
 
-    async def step_result(self, session_id: str, step_key: str, principal: Principal) -> StepResult:
+    async def step_result(
+        self, session_id: str, step_key: str, *, principal: Principal
+    ) -> StepResult:
         state = self._find(session_id, principal).state
         call_id = state.manual.get(step_key)
         if call_id is None:
@@ -147,7 +153,7 @@ class SessionService:
         return views.step_result(state, state.calls[call_id])
 
     async def finish(
-        self, session_id: str, request: FinishRequest, principal: Principal
+        self, session_id: str, request: FinishRequest, *, principal: Principal
     ) -> SessionView:
         live = self._find(session_id, principal)
         state = live.state
@@ -168,11 +174,11 @@ class SessionService:
     # ---- judging, stopping, erasing ----------------------------------------------------------
 
     async def feedback(
-        self, session_id: str, feedback: Feedback, principal: Principal
+        self, session_id: str, feedback: Feedback, *, principal: Principal
     ) -> FeedbackAccepted:
         live = self._find(session_id, principal)
         at_ms = self._driver.now_ms(live)
-        full = _complete_feedback(live.state, feedback, principal, at_ms)
+        full = _complete_feedback(live.state, feedback, principal=principal, at_ms=at_ms)
         known = [e.given.feedback_id for e in live.state.feedback_log]
         if full.feedback_id not in known:
             given = FeedbackGiven(at_ms=at_ms, feedback=full, feedback_id=full.feedback_id)
@@ -223,7 +229,9 @@ class SessionService:
 
     # ---- operations --------------------------------------------------------------------------
 
-    async def complete_operation(self, call_id: str, token: str, result: CompleteOperation) -> None:
+    async def complete_operation(
+        self, call_id: str, token: str, *, result: CompleteOperation
+    ) -> None:
         session_id = self._contexts.session_of(call_id, token)
         live = self._driver.sessions.find(session_id) if session_id else None
         call = live.state.calls.get(call_id) if live else None
@@ -237,12 +245,12 @@ class SessionService:
         if known is not None or call.phase not in (Phase.OPERATION, Phase.SENT):
             _check_repeat(known.result_digest if known else "", result)
         else:
-            self._complete(live, call, result)
+            self._complete(live, call, result=result)
         await self._driver.committer.synced()
 
-    def _complete(self, live: Live, call: CallState, result: CompleteOperation) -> None:
+    def _complete(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
         at_ms = self._driver.now_ms(live)
-        ended = ended_from_callback(call, result, at_ms)
+        ended = ended_from_callback(call, result, at_ms=at_ms)
         if call.phase is Phase.OPERATION:
             self._driver.feed(live, ended)
             return
@@ -269,7 +277,7 @@ class SessionService:
             raise missing
         return live
 
-    async def _until(self, live: Live, done: Callable[[], bool], wait_s: float) -> None:
+    async def _until(self, live: Live, done: Callable[[], bool], *, wait_s: float) -> None:
         """Wait until `done()` holds and is on disk, at most `wait_s` seconds."""
         if done():
             await self._driver.committer.synced()
@@ -295,7 +303,7 @@ def _refuse_ended(state: SessionState) -> None:
         raise AcpFailure(error(Reason.SESSION_ENDED, message))
 
 
-def _same_step(state: SessionState, step: ManualStep, key: str) -> None:
+def _same_step(state: SessionState, step: ManualStep, *, key: str) -> None:
     """A step_key used again must mean the same step."""
     body = state.calls[state.manual[key]].created.body
     if bytes(body) != (bytes(step.payload) or b"{}"):
@@ -321,7 +329,7 @@ def _check_repeat(known_digest: str, result: CompleteOperation) -> None:
 
 
 def _complete_feedback(
-    state: SessionState, feedback: Feedback, principal: Principal, at_ms: int
+    state: SessionState, feedback: Feedback, *, principal: Principal, at_ms: int
 ) -> Feedback:
     """The feedback with author, time and id filled in; INVALID_REQUEST names what is wrong."""
     target = feedback.target

@@ -25,7 +25,7 @@ Numbered = tuple[int, str, bytes]
 class Streams:
     """Event streams of one gateway's sessions."""
 
-    def __init__(self, driver: Driver, store: Store, sealer: Sealer) -> None:
+    def __init__(self, driver: Driver, store: Store, *, sealer: Sealer) -> None:
         self._driver = driver
         self._store = store
         self._sealer = sealer

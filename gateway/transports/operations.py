@@ -82,7 +82,7 @@ async def list_sessions(caller: Caller, request: calls.ListSessionsRequest) -> D
 
 async def execute_step(caller: Caller, request: calls.ExecuteStepRequest) -> Done:
     result = await caller.services.sessions.manual_step(
-        request.session_id, request.step, caller.principal, wait_s=request.wait_s
+        request.session_id, request.step, principal=caller.principal, wait_s=request.wait_s
     )
     location = f"/v1/sessions/{request.session_id}/steps/{result.step_key}"
     return Done(result, _status_of_step(result.status), location)
@@ -90,21 +90,21 @@ async def execute_step(caller: Caller, request: calls.ExecuteStepRequest) -> Don
 
 async def get_step(caller: Caller, request: calls.GetStepRequest) -> Done:
     result = await caller.services.sessions.step_result(
-        request.session_id, request.step_key, caller.principal
+        request.session_id, request.step_key, principal=caller.principal
     )
     return Done(result, _status_of_step(result.status))
 
 
 async def finish_session(caller: Caller, request: calls.FinishSessionRequest) -> Done:
     view: SessionView = await caller.services.sessions.finish(
-        request.session_id, FinishRequest(output=request.output), caller.principal
+        request.session_id, FinishRequest(output=request.output), principal=caller.principal
     )
     return Done(view)
 
 
 async def give_feedback(caller: Caller, request: calls.GiveFeedbackRequest) -> Done:
     accepted = await caller.services.sessions.feedback(
-        request.session_id, request.feedback, caller.principal
+        request.session_id, request.feedback, principal=caller.principal
     )
     return Done(accepted)
 
@@ -131,7 +131,7 @@ async def get_lineage(caller: Caller, request: calls.LineageRequest) -> Done:
 
 async def complete_operation(caller: Caller, request: calls.CompleteOperationRequest) -> Done:
     await caller.services.sessions.complete_operation(
-        request.call_id, request.token, request.result
+        request.call_id, request.token, result=request.result
     )
     return Done(EMPTY)
 

@@ -60,20 +60,22 @@ class Sessions(Protocol):
         """One keyset page of this tenant's sessions."""
 
     async def manual_step(
-        self, session_id: str, step: ManualStep, principal: Principal, *, wait_s: float
+        self, session_id: str, step: ManualStep, *, principal: Principal, wait_s: float
     ) -> StepResult:
         """Run one step of a MANUAL session; RUNNING when it takes longer than `wait_s`."""
 
-    async def step_result(self, session_id: str, step_key: str, principal: Principal) -> StepResult:
+    async def step_result(
+        self, session_id: str, step_key: str, *, principal: Principal
+    ) -> StepResult:
         """How a manual step stands."""
 
     async def finish(
-        self, session_id: str, request: FinishRequest, principal: Principal
+        self, session_id: str, request: FinishRequest, *, principal: Principal
     ) -> SessionView:
         """End a MANUAL session with its output."""
 
     async def feedback(
-        self, session_id: str, feedback: Feedback, principal: Principal
+        self, session_id: str, feedback: Feedback, *, principal: Principal
     ) -> FeedbackAccepted:
         """Take a judgement, also long after the end."""
 
@@ -89,7 +91,9 @@ class Sessions(Protocol):
     async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
         """What was intended and what served, as JSON text."""
 
-    async def complete_operation(self, call_id: str, token: str, result: CompleteOperation) -> None:
+    async def complete_operation(
+        self, call_id: str, token: str, *, result: CompleteOperation
+    ) -> None:
         """The call-back of a long operation; `token` is bound to the call."""
 
     def events(
