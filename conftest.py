@@ -27,6 +27,7 @@ PACKAGES = {
     "make": "make",
     "node": "nodejs",
     "npm": "npm",
+    "strace": "strace",
 }
 
 # No deadline per example: two cores are shared with real servers, a slow example proves nothing.
