@@ -3,10 +3,10 @@
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,10 +129,9 @@ def test_an_erased_key_is_in_no_file_any_more(tmp_path: Path) -> None:
     store.close()
 
 
-def test_sync_reaches_the_disk(tmp_path: Path) -> None:
+def test_sync_reaches_the_disk(tmp_path: Path, needs: Callable[[str], Path]) -> None:
     """Only the system can tell: between the two marks the process must ask for a data sync."""
-    if shutil.which("strace") is None:
-        pytest.skip("needs strace: apt-get install strace")
+    strace = needs("strace")
     code = """
 import os
 store = RocksStore(path)
@@ -143,7 +142,7 @@ os.write(1, b"END")
 """
     trace = tmp_path / "trace"
     command = [
-        "strace",
+        str(strace),
         "-f",
         "-e",
         "trace=fdatasync,fsync,write",
