@@ -1,7 +1,7 @@
 """The HTTP listener: uvicorn with httptools, run inside a loop that is not its own.
 
 It installs no signal handlers and logs no request; whoever assembles the gateway says when to drain
-and when to stop. What is no HTTP is refused in the ACP error shape too, and headers have a limit.
+and when to stop.
 """
 
 import asyncio
@@ -13,65 +13,21 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from acp_spec.bindings.errors import error
-from acp_spec.model.errors import Reason
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
 from gateway.transports.auth import Gate, served_hosts
 from gateway.transports.http_app import HttpApp
-from gateway.transports.http_response import failed
+from gateway.transports.http_protocol import Protocol
 from gateway.transports.http_routes import HttpLimits
 from gateway.transports.ports import Services
 from gateway.transports.streaming import StreamTimes
 
-# Headers and request line together; common servers take 8 to 64 KiB.
-HEADER_BYTES_MAX: Final = 64 * 1024
-HEADERS_MAX: Final = 200
 # Longer than load balancers (60 s) keep an idle connection, so that they close first.
 KEEP_ALIVE_S: Final = 75
 BACKLOG: Final = 2_048
 # After the drain's grace the rest is cut; the assembly has waited before.
 CUT_AFTER_S: Final = 2
-
-
-class _HeadersTooLarge(Exception):
-    """Ends the parsing of a request; the parser tells it as an invalid request."""
-
-
-class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol with a limit on headers, ACP errors, and a way to cut a client off."""
-
-    _header_bytes = 0
-
-    def on_message_begin(self) -> None:
-        self._header_bytes = 0
-        super().on_message_begin()
-        self.scope["extensions"] = {"acp.abort": self.transport.abort}  # type: ignore[dict-item]
-
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
-
-    def send_400_response(self, msg: str) -> None:
-        if self._header_bytes > HEADER_BYTES_MAX or len(self.headers or ()) > HEADERS_MAX:
-            msg = f"headers: more than {HEADERS_MAX}, or {HEADER_BYTES_MAX} bytes of them"
-        response = failed(error(Reason.INVALID_REQUEST, msg), (b"connection", b"close"))
-        lines = [b"HTTP/1.1 400 Bad Request", b": ".join(response.content_type)]
-        lines += [b": ".join(header) for header in response.headers]
-        lines.append(b"content-length: %d" % len(response.body))
-        self.transport.write(b"\r\n".join([*lines, b"", response.body]))
-        self.transport.close()
-
-    def _count(self, size: int) -> None:
-        self._header_bytes += size
-        if self._header_bytes > HEADER_BYTES_MAX or len(self.headers) > HEADERS_MAX:
-            raise _HeadersTooLarge
 
 
 class _Server(uvicorn.Server):

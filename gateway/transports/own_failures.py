@@ -44,5 +44,5 @@ def _failure_of(problem: Exception, *, where: str) -> AcpError:
             return error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
         case _:
             log.error("request_failed", cause=problem, where=where)
-            message = "the gateway failed, not you; its log holds the cause, with the time of now"
+            message = "the gateway failed, not you: its log holds the cause"
             return error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)

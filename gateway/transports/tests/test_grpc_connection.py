@@ -418,7 +418,7 @@ def test_questions_are_asked_and_answered() -> None:
             assert (await connection.describe(1_000)).name == "a"
             assert connection.max_request_bytes == 9
             assert (await connection.health(1_000)).status is HealthStatus.SERVING
-            assert (await connection.cancel("c", 2, 1_000)).state is CancelState.RUNNING
+            assert (await connection.cancel("c", 2, timeout_ms=1_000)).state is CancelState.RUNNING
             assert (asked[0].call_id, asked[0].attempt) == ("c", 2)
             assert (await connection.operation("c", 1_000)).status is OperationStatus.FAILED
             stopped = await connection.cancel_operation("c", 1_000)

@@ -675,7 +675,7 @@ def test_questions_are_asked_and_answered() -> None:
             health = await connection.health(1_000)
             assert health.signals is not None
             assert health.signals.inflight == 2
-            cancelled = await connection.cancel("c/1", 0, 1_000)
+            cancelled = await connection.cancel("c/1", 0, timeout_ms=1_000)
             assert cancelled.state is CancelState.STOPPED
             assert (await connection.operation("c", 1_000)).poll_after_ms == 7
             unknown = await connection.cancel_operation("c", 1_000)

@@ -1,0 +1,94 @@
+"""One HTTP connection: uvicorn's httptools protocol, with what it lacks for strangers as callers.
+
+Headers have a limit; what is no HTTP is refused in the ACP error shape; a client that takes nothing
+can be cut off; and `Upgrade: h2c`, which Java's client sends with its first request, is ignored as
+HTTP allows (the parser alone would drop the request's body).
+"""
+
+from typing import Final
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.errors import Reason
+from gateway.transports.http_response import failed
+
+# Headers and request line together; common servers take 8 to 64 KiB.
+HEADER_BYTES_MAX: Final = 64 * 1024
+HEADERS_MAX: Final = 200
+_FRAMING: Final = (b"content-length", b"transfer-encoding")
+
+
+class _HeadersTooLarge(Exception):
+    """Ends the parsing of a request; the parser tells it as an invalid request."""
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    _header_bytes = 0
+    # True while a head is parsed again whose request is already under way.
+    _again = False
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._ignore_upgrade()
+            rest = data[upgrade.args[0] :]
+            if rest:
+                self.data_received(rest)
+        except httptools.HttpParserError:
+            self.send_400_response("this is not HTTP/1.1, or not well formed")
+
+    def on_message_begin(self) -> None:
+        if self._again:
+            return
+        self._header_bytes = 0
+        super().on_message_begin()
+        self.scope["extensions"] = {"acp.abort": self.transport.abort}  # type: ignore[dict-item]
+
+    def on_url(self, url: bytes) -> None:
+        if not self._again:
+            self._count(len(url))
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._again:
+            self._count(len(name) + len(value))
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if not self._again:
+            super().on_headers_complete()
+        self._again = False
+
+    def on_message_complete(self) -> None:
+        # With an upgrade the parser ends the message before its body.
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._header_bytes > HEADER_BYTES_MAX or len(self.headers or ()) > HEADERS_MAX:
+            msg = f"headers: more than {HEADERS_MAX}, or {HEADER_BYTES_MAX} bytes of them"
+        response = failed(error(Reason.INVALID_REQUEST, msg), (b"connection", b"close"))
+        lines = [b"HTTP/1.1 400 Bad Request", b": ".join(response.content_type)]
+        lines += [b": ".join(header) for header in response.headers]
+        lines.append(b"content-length: %d" % len(response.body))
+        self.transport.write(b"\r\n".join([*lines, b"", response.body]))
+        self.transport.close()
+
+    def _ignore_upgrade(self) -> None:
+        """Go on with a parser that saw the same head without `Upgrade`: it waits for the body."""
+        framing = [(name, value) for name, value in self.headers if name in _FRAMING]
+        self.parser = httptools.HttpRequestParser(self)
+        self._again = True
+        head = b"".join(b"%s: %s\r\n" % header for header in framing)
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n" + head + b"\r\n")
+
+    def _count(self, size: int) -> None:
+        self._header_bytes += size
+        if self._header_bytes > HEADER_BYTES_MAX or len(self.headers) > HEADERS_MAX:
+            raise _HeadersTooLarge

@@ -1,0 +1,299 @@
+"""Services in memory for tests of the borders: enough behaviour to tell right from wrong, no more.
+
+Sessions do nothing: they are opened, stepped, judged and ended by what a test calls.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.card import Card
+from acp_spec.model.enums import SessionStatus, StepStatus
+from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.payload import payload
+from acp_spec.model.session import (
+    CompleteOperation,
+    Component,
+    Feedback,
+    FeedbackAccepted,
+    FinishRequest,
+    Heartbeat,
+    Lease,
+    ManualStep,
+    Opened,
+    OpenSession,
+    RegisterRequest,
+    SessionPage,
+    SessionView,
+    StepResult,
+)
+from gateway.engine.catalog import Catalog
+from gateway.runtime.clock import ManualClock, SeededChance
+from gateway.runtime.durable import WriteThrough
+from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.tokens import Tokens
+from gateway.runtime.workflows import Workflows
+from gateway.stores.memory import MemoryStore
+from gateway.telemetry.metrics import Metrics
+from gateway.transports.ports import Services
+
+Event = tuple[int, str, bytes]
+CALL_BACK_TOKEN = "call-back-token"
+
+
+@dataclass
+class Kept:
+    """One session, and what a test wants to know of it."""
+
+    view: SessionView
+    tenant: str
+    request: OpenSession
+    trace: Trace
+    events: list[Event] = field(default_factory=list)
+    forgotten: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class InMemorySessions:
+    """`ports.Sessions` over a dict; `ends_at_once` makes `wait` answer with the ended session."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Kept] = {}
+        self.ends_at_once = False
+        self.breaks: Exception | None = None
+        self.waits: list[float] = []
+        self.feedbacks: list[Feedback] = []
+        self.completed: dict[str, CompleteOperation] = {}
+        self.steps: dict[str, StepResult] = {}
+
+    async def open(
+        self,
+        request: OpenSession,
+        principal: Principal,
+        *,
+        wait_s: float = 0,
+        trace: Trace = NO_TRACE,
+    ) -> tuple[Opened | SessionView, bool]:
+        if self.breaks is not None:
+            raise self.breaks
+        self.waits.append(wait_s)
+        if request.workflow.startswith("unknown"):
+            raise AcpFailure(error(Reason.NOT_FOUND, f"no workflow {request.workflow!r}"))
+        for session_id, kept in self.kept.items():
+            if request.session_key and kept.request.session_key == request.session_key:
+                if kept.request != request:
+                    raise AcpFailure(error(Reason.ALREADY_EXISTS, "another body for this key"))
+                return _opened(self.kept[session_id].view), False
+        session_id = f"S{len(self.kept):025d}"
+        view = SessionView(
+            session_id=session_id,
+            lineage_id=f"{session_id}.0123456789ab",
+            workflow=request.workflow,
+            status=SessionStatus.RUNNING,
+            state_version="1.0.0",
+            output=request.input,
+        )
+        self.kept[session_id] = Kept(view, principal.tenant, request, trace)
+        if wait_s and self.ends_at_once:
+            return self._end(session_id, SessionStatus.SUCCEEDED), True
+        return _opened(view), True
+
+    async def view(
+        self, session_id: str, principal: Principal, *, min_version: str = ""
+    ) -> SessionView:
+        if min_version == "9.9.9":
+            raise AcpFailure(error(Reason.STALE_STATE, "older than 9.9.9", retry_after_ms=1500))
+        return self.of(session_id, principal).view
+
+    async def page(
+        self,
+        principal: Principal,
+        *,
+        status: SessionStatus | None = None,
+        workflow: str = "",
+        after: str = "",
+        limit: int = 50,
+    ) -> SessionPage:
+        found = [
+            kept.view
+            for session_id, kept in sorted(self.kept.items())
+            if kept.tenant == principal.tenant
+            and session_id > after
+            and (status is None or kept.view.status is status)
+        ]
+        following = found[limit - 1].session_id if len(found) > limit else ""
+        return SessionPage(sessions=tuple(found[:limit]), next=following)
+
+    async def manual_step(
+        self, session_id: str, step: ManualStep, principal: Principal, *, wait_s: float
+    ) -> StepResult:
+        self.of(session_id, principal)
+        self.waits.append(wait_s)
+        status = StepStatus.SUCCEEDED if wait_s else StepStatus.RUNNING
+        key = step.step_key or "step-1"
+        result = StepResult(step_key=key, call_id="c", status=status, response=step.payload)
+        self.steps[key] = result
+        return result
+
+    async def step_result(self, session_id: str, step_key: str, principal: Principal) -> StepResult:
+        self.of(session_id, principal)
+        if step_key not in self.steps:
+            raise AcpFailure(error(Reason.NOT_FOUND, f"no step {step_key!r}"))
+        return self.steps[step_key]
+
+    async def finish(
+        self, session_id: str, request: FinishRequest, principal: Principal
+    ) -> SessionView:
+        self.of(session_id, principal)
+        return self._end(session_id, SessionStatus.SUCCEEDED)
+
+    async def feedback(
+        self, session_id: str, feedback: Feedback, principal: Principal
+    ) -> FeedbackAccepted:
+        self.of(session_id, principal)
+        self.feedbacks.append(feedback)
+        return FeedbackAccepted(feedback_id="f-1", state_version="1.0.1")
+
+    async def cancel(self, session_id: str, principal: Principal) -> SessionView:
+        return self.of(session_id, principal).view
+
+    async def erase(self, session_id: str, principal: Principal) -> None:
+        self.of(session_id, principal)
+        del self.kept[session_id]
+
+    async def trajectory(self, session_id: str, principal: Principal) -> bytes:
+        return b'{"session_id":"%s","input":%s}' % (
+            session_id.encode(),
+            bytes(self.of(session_id, principal).request.input) or b"null",
+        )
+
+    async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
+        self.of(lineage_id.partition(".")[0], principal)
+        return b'{"lineage_id":"%s"}' % lineage_id.encode()
+
+    async def complete_operation(self, call_id: str, token: str, result: CompleteOperation) -> None:
+        if token != CALL_BACK_TOKEN:
+            raise AcpFailure(error(Reason.UNAUTHENTICATED, "not the token of this call"))
+        self.completed[call_id] = result
+
+    def events(self, session_id: str, principal: Principal, *, after: int) -> AsyncIterator[Event]:
+        kept = self.of(session_id, principal)
+        if after < kept.forgotten:
+            raise AcpFailure(error(Reason.EVENTS_EXPIRED, "events are no longer kept"))
+        return self._follow(kept, after)
+
+    def of(self, session_id: str, principal: Principal) -> Kept:
+        kept = self.kept.get(session_id)
+        if kept is None or kept.tenant != principal.tenant:
+            raise AcpFailure(error(Reason.NOT_FOUND, f"no session {session_id!r}"))
+        return kept
+
+    def happen(self, session_id: str, name: str, data: bytes = b"{}") -> None:
+        """Something happened; `Ended` is the terminal event."""
+        kept = self.kept[session_id]
+        kept.events.append((len(kept.events) + 1, name, data))
+        kept.changed.set()
+
+    async def _follow(self, kept: Kept, after: int) -> AsyncIterator[Event]:
+        seen = after
+        while True:
+            for event in kept.events[seen:]:
+                seen += 1
+                yield event
+            if kept.events and kept.events[-1][1] == "Ended" and seen >= len(kept.events):
+                return
+            kept.changed.clear()
+            await kept.changed.wait()
+
+    def _end(self, session_id: str, status: SessionStatus) -> SessionView:
+        kept = self.kept[session_id]
+        view = kept.view
+        kept.view = SessionView(
+            session_id=view.session_id,
+            lineage_id=view.lineage_id,
+            workflow=view.workflow,
+            status=status,
+            state_version="1.0.0",
+            output=view.output,
+        )
+        return kept.view
+
+
+class InMemoryComponents:
+    """`ports.Components` that believes every URL: the card's name is its host."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Component] = {}
+
+    async def register(self, request: RegisterRequest, principal: Principal) -> Component:
+        name = request.url.partition("://")[2].partition(":")[0]
+        if not principal.may_serve(name):
+            raise AcpFailure(error(Reason.PERMISSION_DENIED, f"this token may not serve {name!r}"))
+        component = Component(
+            component_id=f"component-{len(self.known)}",
+            card=Card(name=name, version="1.0.0"),
+            lease=Lease(lease_seconds=15, expires_at="2026-01-01T00:00:00Z"),
+            url=request.url,
+        )
+        self.known[component.component_id] = component
+        return component
+
+    def list(self) -> tuple[Component, ...]:
+        return tuple(self.known.values())
+
+    def get(self, component_id: str) -> Component:
+        if component_id not in self.known:
+            raise AcpFailure(error(Reason.NOT_FOUND, f"no component {component_id!r}"))
+        return self.known[component_id]
+
+    async def heartbeat(self, component_id: str, beat: Heartbeat) -> Component:
+        return self.get(component_id)
+
+    async def drain(self, component_id: str) -> Component:
+        return self.get(component_id)
+
+    async def delete(self, component_id: str) -> None:
+        self.get(component_id)
+        del self.known[component_id]
+
+
+class House:
+    """All services, with what tests turn and look at."""
+
+    def __init__(self) -> None:
+        store = MemoryStore()
+        durable = WriteThrough(store)
+        self.clock = ManualClock()
+        self.sessions = InMemorySessions()
+        self.components = InMemoryComponents()
+        self.reasons: list[str] = []
+        self.services = Services(
+            sessions=self.sessions,
+            components=self.components,
+            workflows=Workflows(store, durable, clock=self.clock, catalog=Catalog),
+            tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
+            unready=lambda: tuple(self.reasons),
+            metrics=Metrics(),
+        )
+
+
+def _opened(view: SessionView) -> Opened:
+    return Opened(
+        session_id=view.session_id,
+        lineage_id=view.lineage_id,
+        state_version=view.state_version,
+        status=view.status,
+    )
+
+
+WORKFLOW = b"""workflow: hotline
+version: 1.0.0
+steps:
+  - name: plan
+    role: plan
+    input_mapping: {goal: input.query}
+output: plan.output
+"""
+
+PAYLOAD = payload(b'{"query": "What is my balance?"}')
