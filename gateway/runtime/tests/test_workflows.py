@@ -1,0 +1,133 @@
+"""Workflow versions: stored once, found by range, the same after a restart."""
+
+import asyncio
+
+import pytest
+
+from acp_spec.model.errors import AcpFailure
+from gateway.engine.catalog import Catalog
+from gateway.runtime.clock import ManualClock
+from gateway.runtime.durable import WriteThrough
+from gateway.runtime.workflows import PARSED_MAX, SOURCE_BYTES_MAX, Workflows
+from gateway.stores.memory import MemoryStore
+
+
+def source(version: str = "1.0.0", name: str = "hotline") -> bytes:
+    return (
+        f"workflow: {name}\nversion: {version}\nsteps:\n  - name: plan\n    role: plan\n"
+        "output: plan.output\n"
+    ).encode()
+
+
+def on(store: MemoryStore) -> Workflows:
+    return Workflows(store, WriteThrough(store), clock=ManualClock(), catalog=Catalog)
+
+
+def put(workflows: Workflows, version: str, name: str = "hotline") -> None:
+    asyncio.run(workflows.put(name, version, source=source(version, name)))
+
+
+@pytest.fixture
+def workflows() -> Workflows:
+    """1.0.0 (active), 1.2.0, 2.0.0, 2.1.0-rc.1 of `hotline`."""
+    kept = on(MemoryStore())
+    for version in ("1.0.0", "1.2.0", "2.0.0", "2.1.0-rc.1"):
+        put(kept, version)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("reference", "version"),
+    [
+        ("hotline", "1.0.0"),
+        ("hotline@^1", "1.0.0"),
+        ("hotline@>=1.1", "2.0.0"),
+        ("hotline@~1.2", "1.2.0"),
+        ("hotline@2.0.0", "2.0.0"),
+        ("hotline@2.1.0-rc.1", "2.1.0-rc.1"),
+        ("hotline@*", "1.0.0"),
+    ],
+)
+def test_a_reference_finds_the_active_version_or_the_newest_in_its_range(
+    workflows: Workflows, reference: str, version: str
+) -> None:
+    found = workflows.resolve(reference)
+    assert (found.name, found.version) == ("hotline", version)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason", "said"),
+    [
+        ("other", "NOT_FOUND", "no 'other'"),
+        ("hotline@^3", "NOT_FOUND", "1.0.0, 1.2.0, 2.0.0"),
+        ("hotline@banana", "INVALID_REQUEST", "not a range"),
+        ("", "NOT_FOUND", "no ''"),
+    ],
+)
+def test_a_reference_that_finds_nothing_says_what_there_is(
+    workflows: Workflows, reference: str, reason: str, said: str
+) -> None:
+    with pytest.raises(AcpFailure, match=said) as caught:
+        workflows.resolve(reference)
+    assert caught.value.error.reason == reason
+
+
+def test_everything_is_the_same_after_a_restart() -> None:
+    store = MemoryStore()
+    before = on(store)
+    for version in ("1.0.0", "1.1.0"):
+        put(before, version)
+    asyncio.run(before.activate("hotline", "1.1.0"))
+    after = on(store)
+    assert after.versions() == before.versions()
+    assert after.resolve("hotline") == before.resolve("hotline")
+    digest = before.resolve("hotline").source_digest
+    assert after.by_digest(digest) == before.by_digest(digest)
+    assert after.stored("hotline", "1.0.0").source == source().decode()
+
+
+def test_a_version_never_changes_and_the_same_bytes_are_welcome_again() -> None:
+    kept = on(MemoryStore())
+    _, first = asyncio.run(kept.put("hotline", "1.0.0", source=source()))
+    _, again = asyncio.run(kept.put("hotline", "1.0.0", source=source()))
+    assert (first, again) == (True, False)
+    with pytest.raises(AcpFailure, match="raise the version"):
+        asyncio.run(kept.put("hotline", "1.0.0", source=source() + b"\n"))
+
+
+def test_two_puts_of_one_version_at_once_store_one() -> None:
+    kept = on(MemoryStore())
+
+    async def both() -> list[bool]:
+        puts = (kept.put("hotline", "1.0.0", source=source()) for _ in range(2))
+        return [created for _, created in await asyncio.gather(*puts)]
+
+    assert sorted(asyncio.run(both())) == [False, True]
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_parsed() -> None:
+    kept = on(MemoryStore())
+    large = source() + b"#" * SOURCE_BYTES_MAX
+    assert not kept.validate(large).valid
+    with pytest.raises(AcpFailure, match="at most"):
+        asyncio.run(kept.put("hotline", "1.0.0", source=large))
+
+
+def test_nothing_is_stored_by_validating() -> None:
+    kept = on(MemoryStore())
+    assert kept.validate(source()).valid
+    assert kept.versions() == ()
+
+
+def test_parsed_workflows_are_kept_within_a_bound() -> None:
+    kept = on(MemoryStore())
+    for number in range(PARSED_MAX + 5):
+        put(kept, "1.0.0", f"w{number}")
+    assert len(kept._parsed) == PARSED_MAX
+    assert kept.resolve("w0").name == "w0"
+
+
+def test_activating_what_is_not_stored_is_not_found(workflows: Workflows) -> None:
+    with pytest.raises(AcpFailure, match="no version '9.0.0'"):
+        asyncio.run(workflows.activate("hotline", "9.0.0"))
+    assert workflows.by_digest("0" * 64) is None
