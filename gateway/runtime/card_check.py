@@ -16,6 +16,7 @@ import msgspec
 
 from acp_spec.bindings.fields import SUPPORTED_VERSIONS, is_supported
 from acp_spec.codec.json_text import CanonicalError, Plain, canonical
+from acp_spec.codec.shapes import shape_of
 from acp_spec.model.card import Action, Card
 from acp_spec.model.enums import Idempotency, Kind, Role
 from acp_spec.model.payload import Payload, is_absent
@@ -39,8 +40,11 @@ _PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=1 << 20, dfa_size_limit
 
 
 def card_digest(card: Card) -> str:
-    """Hex SHA-256 of the card in its RFC 8785 form, absent and default values left out."""
-    return hashlib.sha256(canonical(_plain(msgspec.json.encode(card)))).hexdigest()
+    """Hex SHA-256 of the card in its RFC 8785 form, absent and default values left out.
+
+    It is of what the card means: the same over both bindings, whatever its text looked like.
+    """
+    return hashlib.sha256(canonical(_without_defaults(card))).hexdigest()
 
 
 def negotiated_version(card: Card) -> str:
@@ -183,6 +187,25 @@ def _mismatch(validator: "jsonschema_rs.Validator | None", value: Payload) -> st
         where = "".join(f"/{part}" for part in error.instance_path)
         return f"{where or '/'}: {error.message}"
     return ""
+
+
+def _without_defaults(struct: msgspec.Struct) -> dict[str, Plain]:
+    found: dict[str, Plain] = {}
+    for field in shape_of(type(struct)).fields:
+        value = getattr(struct, field.attribute)
+        if value != field.default:
+            found[field.wire] = _plain_value(value)
+    return found
+
+
+def _plain_value(value: object) -> Plain:
+    match value:
+        case msgspec.Struct():
+            return _without_defaults(value)
+        case tuple():
+            return [_plain_value(item) for item in value]
+        case _:
+            return _plain(msgspec.json.encode(value))
 
 
 def _plain(text: bytes) -> Plain:

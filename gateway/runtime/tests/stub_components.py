@@ -57,7 +57,7 @@ class StubConnection:
     def reset(self, call_id: str, attempt: int) -> None:
         raise AssertionError("the registry calls nobody")
 
-    async def cancel(self, call_id: str, attempt: int, timeout_ms: int) -> CancelResponse:
+    async def cancel(self, call_id: str, attempt: int, *, timeout_ms: int) -> CancelResponse:
         raise AssertionError("the registry calls nobody")
 
     async def operation(self, call_id: str, timeout_ms: int) -> OperationState:

@@ -103,7 +103,12 @@ def test_the_digest_is_of_what_the_card_means_on_either_binding() -> None:
     digest = card_digest(GOOD)
     assert card_digest(decode_response(Card, spaced)) == digest
     assert card_digest(from_proto(Card, to_proto(GOOD))) == digest
-    explicit = text.replace(b'"name":"getBalance"', b'"effect":"WRITE","name":"getBalance"')
+    unlimited = whole(limits=Limits(max_concurrency=1))
+    assert card_digest(from_proto(Card, to_proto(unlimited))) == card_digest(unlimited)
+    explicit = text.replace(
+        b'"name":"getBalance"', b'"effect":"WRITE","timeout_ms":0,"name":"getBalance"'
+    ).replace(b'"max_concurrency"', b'"new_in_1_9":{},"max_concurrency"')
+    assert explicit != text
     assert card_digest(decode_response(Card, explicit)) == digest
     assert card_digest(whole(version="1.2.4")) != digest
 

@@ -4,17 +4,20 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+import msgspec
 import pytest
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Effect, Idempotency, Transport
 from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.ids import body_digest
 from acp_spec.model.session import Component as Registered
 from acp_spec.model.session import RegisterRequest
 from acp_spec.sdk.component import Component
 from acp_spec.sdk.serving import Server, parse_address
 from gateway.config.networks import LOOPBACK_NETWORKS, Network
 from gateway.runtime.clock import SystemClock
+from gateway.runtime.connection import Outgoing
 from gateway.runtime.durable import WriteThrough
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.prober import Prober, ProberLimits
@@ -22,7 +25,7 @@ from gateway.runtime.registry import Registry
 from gateway.stores.memory import MemoryStore
 from gateway.transports.address_guard import AddressGuard
 from gateway.transports.dialer import ComponentDialer
-from gateway.transports.tests.raw_peer import Answers, one_call, outgoing, run
+from gateway.transports.tests.raw_peer import Answers, context, one_call, outgoing, run
 
 BOTH = [Transport.HTTP, Transport.GRPC]
 
@@ -44,6 +47,12 @@ def ledger() -> Component:
         return None
 
     return component
+
+
+def call(action: str, arguments: bytes = b"{}") -> Outgoing:
+    stamped = msgspec.structs.replace(context(), body_digest=body_digest(action, arguments))
+    body = b'{"action":"%b","arguments":%b}' % (action.encode(), arguments)
+    return outgoing(stamped, body=body)
 
 
 @contextlib.asynccontextmanager
@@ -84,12 +93,11 @@ def test_an_sdk_component_is_registered_called_and_probed(transport: Transport) 
             assert (shown.card.name, shown.url) == ("ledger", urls[transport])
             found = registry.pick("ledger@1.2.0", "S")
             assert found is not None
-            body = b'{"action":"echo","arguments":{"n":9007199254740993,"x":0.10}}'
-            answer = await one_call(found.connection, outgoing(body=body, effect=Effect.READ))
+            numbers = b'{"n":9007199254740993,"x":0.10}'
+            answer = await one_call(found.connection, call("echo", numbers))
             assert answer.error is None
-            assert b'{"n":9007199254740993,"x":0.10}' in bytes(answer.response)
-            failing = outgoing(body=b'{"action":"fail","arguments":{}}')
-            answer = await one_call(found.connection, failing)
+            assert numbers in bytes(answer.response)
+            answer = await one_call(found.connection, call("fail"))
             assert answer.error is not None
             assert (answer.error.reason, answer.answered) == ("RATE_LIMITED", True)
             prober = Prober(registry, SystemClock(), limits=ProberLimits(interval_ms=1, tick_ms=5))
@@ -111,10 +119,9 @@ def test_a_running_call_is_cancelled_by_its_id(transport: Transport) -> None:
             found = registry.pick("ledger@1.2.0", "S")
             assert found is not None
             answers = Answers()
-            call = outgoing(body=b'{"action":"sleep","arguments":{}}')
-            found.connection.send(call, answers)
+            found.connection.send(call("sleep"), answers)
             await asyncio.sleep(0.1)
-            told = await found.connection.cancel("call-1", 0, 1_000)
+            told = await found.connection.cancel("call-1", 0, timeout_ms=1_000)
             answer = await answers.wait()
             assert answer.error is not None
             assert told.state.name in ("STOPPED", "RUNNING")
