@@ -228,7 +228,8 @@ class Outbox:
     async def _recover(self) -> None:
         while not self._is_over():
             try:
-                self._delivered_before = await asyncio.to_thread(self._trajectories.recover)
+                async with self._busy:  # a deletion left over from a crash may rewrite files now
+                    self._delivered_before = await asyncio.to_thread(self._trajectories.recover)
             except OSError as error:
                 await self._back_off(error)
             else:

@@ -264,6 +264,25 @@ def test_an_erased_session_leaves_the_files_and_the_queue(tmp_path: Path) -> Non
     _run(story)
 
 
+def test_a_deletion_left_from_a_crash_may_run_while_the_outbox_starts(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = ForgetfulStore()
+        bench = Bench(tmp_path, store)
+        for number in range(300):
+            bench.outbox.record(_session(number), 1)
+        await bench.idle()
+        await bench.stop()
+        again = Bench(tmp_path, store, lambda s: None if s == _session(7) else _build(s))
+        again.outbox.record(_session(300), 1)
+        assert await again.outbox.erase(_session(7)) == 1
+        await again.idle()
+        await again.stop()
+        wanted = [Line(_session(n), 1) for n in range(301) if n != 7]
+        assert sorted(_delivered(tmp_path)) == wanted
+
+    _run(story)
+
+
 def test_more_rows_than_fit_in_memory_wait_in_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
