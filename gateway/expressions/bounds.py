@@ -29,6 +29,7 @@ from gateway.expressions.syntax import (
     Ref,
     Select,
     Unary,
+    Use,
     Variable,
 )
 
@@ -115,7 +116,7 @@ _BORROWED: Final = (Ref, Variable, Select, Index)
 def check_cost(tree: Node, extents: Mapping[Ref, Extent]) -> None:
     """Refuse (CONTRACT_VIOLATION) an evaluation that could take long with values of these sizes."""
     for ref, extent in extents.items():
-        if ref.as_keys and extent.elements > MAX_MACRO_ELEMENTS:
+        if ref.use is Use.ELEMENTS and extent.elements > MAX_MACRO_ELEMENTS:
             raise violation(
                 f"a macro runs over at most {MAX_MACRO_ELEMENTS} elements, "
                 f"{ref.path} has {extent.elements}",
@@ -148,7 +149,9 @@ class _Estimator:
                 return _Amount(1.0 + len(text) // _BYTES_PER_CELL)
             case Ref():
                 extent = self.extents.get(node)
-                return _Amount(float(extent.cells)) if extent else _ONE
+                if node.use is Use.SIZE or extent is None:
+                    return _ONE
+                return _Amount(float(extent.cells))
             case Has():
                 return _ONE
             case Variable():

@@ -8,13 +8,14 @@ which the source wrote more precisely than a double can is refused, never rounde
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 import cel
 import jiter
 
 from acp_spec.codec.json_text import CanonicalError, Plain, canonical
 from gateway.expressions.bounds import (
+    MAX_MACRO_ELEMENTS,
     MAX_NAMED_BYTES,
     MAX_OUTPUT_BYTES,
     Extent,
@@ -26,23 +27,25 @@ from gateway.expressions.fault import ExpressionError, violation
 from gateway.expressions.parsing import parse
 from gateway.expressions.path import Finder, Path, Scope
 from gateway.expressions.precision import (
-    MAYBE_INEXACT,
     Inexact,
     PrecisionRules,
     check_precision,
     decode_careful,
+    needs_care,
     precision_rules,
 )
 from gateway.expressions.printing import SIZE_FUNCTION, Printed, printed
-from gateway.expressions.syntax import Call, Literal, Node, Ref, children
+from gateway.expressions.projection import element_fields
+from gateway.expressions.syntax import Call, Literal, Node, Ref, Use, children
 
-_UNDEFINED: Final = re.compile(r"Undefined variable or function: '([vh][0-9]+)'")
+_NO_SIZE: Final = "'size' takes a string, a list or an object"
+_UNDEFINED: Final = re.compile(r"Undefined variable or function: '(v[0-9]+)'")
 _CALLED: Final = re.compile(r"(?:Undefined variable or function:|Function) '(\w+)'")
 
 Variables: TypeAlias = "dict[str, Plain]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
     """A compiled CEL expression; `paths` are all it reads."""
 
@@ -51,6 +54,7 @@ class Computed:
     program: cel.Program
     paths: tuple[Path, ...]
     precision: PrecisionRules
+    element_fields: Mapping[Ref, frozenset[str]]
 
     def evaluate(self, scope: Scope) -> bytes:
         """The canonical JSON text of its value; raises ExpressionError (CONTRACT_VIOLATION)."""
@@ -75,26 +79,36 @@ class Computed:
             data = finder.find(ref.path)
             if data is None:
                 continue
-            if len(data) > MAX_NAMED_BYTES:
-                raise violation(
-                    f"{ref.path} has {len(data)} bytes; over {MAX_NAMED_BYTES} a value can only be "
-                    "copied by its bare path",
-                    ref.column,
-                )
-            careful = MAYBE_INEXACT.search(data) is not None
+            _check_size(data, ref)
+            careful = needs_care(data)
             if careful:
                 value = decode_careful(data, inexact, path=ref.path)
             else:
                 value = jiter.from_json(data, cache_mode="none")
-            if ref.as_keys and isinstance(value, Mapping):
-                value = sorted(value)
-            variables[name] = value
-            elements = len(value) if isinstance(value, list) else 0
+            elements = len(value) if isinstance(value, list | dict) else 0
             extents[ref] = extent_of(data, elements=elements, careful=careful)
+            if ref.use is not Use.SIZE:
+                variables[name] = self._needed(value, ref)
+            elif _is_sized(value):
+                variables[name] = len(value)
         for name, path in self.shape.presences.items():
             variables[name] = finder.find(path) is not None
         check_cost(self.tree, extents)
         return variables, inexact
+
+    def _needed(self, value: Plain, ref: Ref) -> Plain:
+        """What the library gets to see: handing a value over is what costs most."""
+        if ref.use is not Use.ELEMENTS:
+            return value
+        if isinstance(value, Mapping):
+            return sorted(value)
+        fields = self.element_fields.get(ref)
+        if fields is None or not isinstance(value, list) or len(value) > MAX_MACRO_ELEMENTS:
+            return value
+        return [
+            {key: item[key] for key in fields if key in item} if isinstance(item, dict) else item
+            for item in value
+        ]
 
     def _run(self, variables: Variables) -> Plain:
         sizes = _Sizes()
@@ -106,7 +120,7 @@ class Computed:
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise self._explained(error) from None
         if sizes.misused:
-            raise violation("'size' takes a string, a list or an object", self.tree.column)
+            raise violation(_NO_SIZE, self.tree.column)
         return result
 
     def _explained(self, error: Exception) -> ExpressionError:
@@ -114,10 +128,10 @@ class Computed:
         said = str(error)
         undefined = _UNDEFINED.search(said)
         if undefined is not None:
-            ref = self.shape.values.get(undefined[1])
-            path = ref.path if ref is not None else None
-            if path is not None:
-                return violation(f"{path} does not exist; guard it with has()", path.column)
+            ref = self.shape.values[undefined[1]]
+            if ref.use is Use.SIZE:
+                return violation(f"{_NO_SIZE}; {ref.path} is none", ref.column)
+            return violation(f"{ref.path} does not exist; guard it with has()", ref.column)
         column = self.tree.column
         match error:
             case KeyError():
@@ -147,11 +161,24 @@ class _Sizes:
     misused: bool = False
 
     def of(self, value: object) -> int:
-        if isinstance(value, str | list | dict):
+        if _is_sized(value):
             return len(value)
         # An exception here would be printed by the library; the flag is read after the run.
         self.misused = True
         return 0
+
+
+def _is_sized(value: object) -> TypeGuard[str | list[Plain] | dict[str, Plain]]:
+    return isinstance(value, str | list | dict)
+
+
+def _check_size(data: bytes, ref: Ref) -> None:
+    if len(data) > MAX_NAMED_BYTES:
+        raise violation(
+            f"{ref.path} has {len(data)} bytes; over {MAX_NAMED_BYTES} a value can only be copied "
+            "by its bare path",
+            ref.column,
+        )
 
 
 def compile_computed(text: str) -> Computed:
@@ -162,9 +189,15 @@ def compile_computed(text: str) -> Computed:
     for pattern in _patterns(tree):
         check_pattern(pattern)
         _check_pattern_compiles(pattern)
-    paths = [ref.path for ref in shape.values.values()]
-    paths += [path for path in shape.presences.values() if path not in paths]
-    return Computed(tree, shape, program, tuple(paths), precision_rules(tree))
+    read = [*(ref.path for ref in shape.values.values()), *shape.presences.values()]
+    return Computed(
+        tree=tree,
+        shape=shape,
+        program=program,
+        paths=tuple(dict.fromkeys(read)),
+        precision=precision_rules(tree),
+        element_fields=element_fields(tree),
+    )
 
 
 def _compiled(text: str, column: int) -> cel.Program:

@@ -31,6 +31,7 @@ from gateway.expressions.syntax import (
     Ref,
     Select,
     Unary,
+    Use,
     Variable,
 )
 from gateway.expressions.tokens import Kind, Token, tokens_of
@@ -170,6 +171,8 @@ class _Parser:
             )
         if name.text == "matches" and not _is_string(arguments[0]):
             raise ExpressionError("the pattern of 'matches' must be a string literal", name.column)
+        if name.text == "size":
+            return _size_of(node, name.column)
         return Call(name.text, (node, *arguments), True, name.column)
 
     def after_bracket(self, node: Node) -> Node:
@@ -222,6 +225,8 @@ class _Parser:
         arguments = self.arguments()
         if len(arguments) != 1:
             raise ExpressionError(f"'{token.text}' takes one argument", token.column)
+        if token.text == "size":
+            return _size_of(arguments[0], token.column)
         return Call(token.text, arguments, False, token.column)
 
     def presence(self, token: Token) -> Node:
@@ -291,6 +296,13 @@ def _check_literal(token: Token) -> None:
         raise ExpressionError(f"{token.text[:40]} does not fit a double exactly", token.column)
 
 
+def _size_of(node: Node, column: int) -> Node:
+    """The size of a path is a number before the run; any other is counted in it."""
+    if isinstance(node, Ref):
+        return Ref(node.path, Use.SIZE)
+    return Call("size", (node,), False, column)
+
+
 def _deeper(node: Ref, part: str | int) -> Ref:
     path = node.path
     return Ref(Path(path.root, (*path.parts, part), path.column))
@@ -302,7 +314,7 @@ def _countable(receiver: Node, name: Token) -> Node:
         case Group(inner):
             return _countable(inner, name)
         case Ref(path):
-            return Ref(path, as_keys=True)
+            return Ref(path, Use.ELEMENTS)
         case Macro(name=inner_name) if inner_name in LIST_MACROS:
             return receiver
         case ListOf(items) if len(items) <= MAX_MACRO_ELEMENTS:

@@ -7,7 +7,6 @@ computed double from 2^53 on cannot be told from its neighbours and is refused a
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,8 +17,11 @@ from gateway.expressions.fault import violation
 from gateway.expressions.path import Path
 from gateway.expressions.syntax import Call, Chain, Node, children
 
-# Text without any of these holds only numbers that int64 and double keep as written.
-MAYBE_INEXACT: Final = re.compile(rb"[0-9.]{16}|[0-9][eE]")
+# Translated so, 16 characters of a number in a row are 16 zeros, and an exponent is "0e".
+_DIGITS: Final = bytes(
+    ord("0") if chr(byte) in "0123456789." else ord("e") if chr(byte) in "eE" else ord(" ")
+    for byte in range(256)
+)
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 _INT64_DIGITS: Final = 19
@@ -59,6 +61,12 @@ def precision_rules(tree: Node) -> PrecisionRules:
         case _:
             pass
     return PrecisionRules(computes, prints)
+
+
+def needs_care(data: bytes) -> bool:
+    """Whether JSON text may hold a number that int64 and double do not keep as written."""
+    digits = data.translate(_DIGITS)
+    return b"0" * 16 in digits or b"0e" in digits
 
 
 def is_exact(text: str) -> bool:

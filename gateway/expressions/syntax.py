@@ -4,6 +4,7 @@ Every construct that may run has a node here, so that bounds are checked on the 
 printed from the tree (`printing`) reaches the CEL library. `column` counts from 1.
 """
 
+import enum
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -33,12 +34,21 @@ class Literal:
     column: int
 
 
+class Use(enum.Enum):
+    """What an expression needs of the value at a path."""
+
+    VALUE = "VALUE"
+    # A macro runs over it: a list's elements, or an object's keys in their order.
+    ELEMENTS = "ELEMENTS"
+    SIZE = "SIZE"
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """The value at a path; `as_keys`: a macro runs over it, so an object stands for its keys."""
+    """The value at a path, or what is needed of it."""
 
     path: Path
-    as_keys: bool = False
+    use: Use = Use.VALUE
 
     @property
     def column(self) -> int:
