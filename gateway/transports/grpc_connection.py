@@ -164,7 +164,7 @@ class GrpcConnection:
         serving = checked.status == health_pb2.HealthCheckResponse.SERVING
         return Health(status=HealthStatus.SERVING if serving else HealthStatus.NOT_SERVING)
 
-    async def cancel(self, call_id: str, attempt: int, timeout_ms: int) -> CancelResponse:
+    async def cancel(self, call_id: str, attempt: int, *, timeout_ms: int) -> CancelResponse:
         request = CancelRequest(call_id=call_id, attempt=attempt)
         return await self._ask("cancel", request, type_=CancelResponse, timeout_ms=timeout_ms)
 

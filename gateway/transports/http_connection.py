@@ -108,7 +108,7 @@ class HttpConnection:
     async def health(self, timeout_ms: int) -> Health:
         return await self._ask("health", Health, timeout_ms=timeout_ms)
 
-    async def cancel(self, call_id: str, attempt: int, timeout_ms: int) -> CancelResponse:
+    async def cancel(self, call_id: str, attempt: int, *, timeout_ms: int) -> CancelResponse:
         body = encode(CancelRequest(call_id=call_id, attempt=attempt))
         return await self._ask(
             "cancel", CancelResponse, call_id=call_id, body=body, timeout_ms=timeout_ms
