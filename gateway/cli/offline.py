@@ -1,6 +1,6 @@
 """Work on the data directory of a gateway that does not run: tokens, and replay of a journal.
 
-The store lets one process in; while the gateway runs these commands say so and change nothing.
+The store lets one writer in: while the gateway runs, making tokens here is refused. Reading is not.
 """
 
 import asyncio
@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure, Reason
+from gateway.engine.catalog import Catalog
+from gateway.engine.events import AnyEvent, Opened
+from gateway.engine.replay import Replayed, check
 from gateway.runtime.clock import SystemChance, SystemClock
 from gateway.runtime.durable import WriteThrough, store_path
 from gateway.runtime.tokens import TokenCreated, TokenPage, TokenRequest, Tokens
-from gateway.stores.errors import StoreBusy, StoreError
+from gateway.runtime.workflows import Workflows
+from gateway.stores.errors import KeyGone, RecordError, StoreBusy, StoreError
+from gateway.stores.event_codec import Sealer
+from gateway.stores.journal import read_events
 from gateway.stores.ports import Store
 from gateway.stores.rocksdb import RocksStore
 
@@ -30,16 +34,6 @@ class TokenPlace(Protocol):
     def list_tokens(self) -> TokenPage: ...
 
     def revoke_token(self, token_id: str) -> None: ...
-
-
-class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a replay found; `difference` says where the commands part."""
-
-    session_id: str
-    events: int
-    commands: int
-    same: bool
-    difference: str = ""
 
 
 class _OfflineTokens:
@@ -64,11 +58,34 @@ def offline_tokens(data_dir: Path) -> Iterator[TokenPlace]:
         yield _OfflineTokens(tokens)
 
 
-@contextlib.contextmanager
-def opened(data_dir: Path) -> Iterator[Store]:
-    """The store of a stopped gateway; UNAVAILABLE while one runs on it."""
+def replayed(data_dir: Path, session_id: str) -> Replayed:
+    """Replay a session's journal as it is on disk now, also of a gateway that runs."""
+    with opened(data_dir, read_only=True) as store:
+        events = _events(store, session_id)
+        workflows = Workflows(store, WriteThrough(store), clock=SystemClock(), catalog=Catalog)
+        digest = events[0].workflow_digest if isinstance(events[0], Opened) else ""
+        return check(events, workflows.by_digest(digest) if digest else None)
+
+
+def _events(store: Store, session_id: str) -> list[AnyEvent]:
+    """Every event of the session; NOT_FOUND without a journal, or once it was erased."""
     try:
-        store = RocksStore(store_path(data_dir))
+        events = [event for _, event in read_events(store, Sealer(store), session_id=session_id)]
+    except KeyGone:
+        events = []
+    except RecordError as problem:
+        raise AcpFailure(error(Reason.DATA_LOSS, str(problem))) from None
+    if not events:
+        message = f"there is no journal of a session {session_id!r} (was it deleted?)"
+        raise AcpFailure(error(Reason.NOT_FOUND, message))
+    return events
+
+
+@contextlib.contextmanager
+def opened(data_dir: Path, *, read_only: bool = False) -> Iterator[Store]:
+    """The store of a stopped gateway; UNAVAILABLE while one runs on it, unless only read."""
+    try:
+        store = RocksStore(store_path(data_dir), read_only=read_only)
     except StoreBusy:
         message = f"a gateway runs on {data_dir}: use --gateway and a token, or stop it first"
         raise _unavailable(message) from None

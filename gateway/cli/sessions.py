@@ -104,7 +104,9 @@ def trajectory(
 @app.command("replay")
 def replay(
     session_id: Id,
-    data_dir: Annotated[Path, typer.Option(help="The stopped gateway's directory.")],
+    data_dir: Annotated[
+        Path, typer.Option(envvar="ACP_DATA_DIR", help="The gateway's directory; it may run.")
+    ] = Path(".data"),
     as_json: JsonFlag = False,
 ) -> None:
     """Run a session's journal through the engine again and prove that it commands the same."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     BottommostLevelCompaction,
     Cache,
@@ -76,19 +77,28 @@ class RocksStore:
 
     Opening raises StoreBusy, StoreCorrupt, StoreTooNew or StoreFailed. A torn end of the log is
     normal (the process was killed in a write); damage before it is not, and refused: `salvage`
-    opens all the same and drops what stands behind the damage.
+    opens all the same and drops what stands behind the damage. `read_only` looks at what is
+    written so far, also while a gateway runs on it, and sees nothing that comes later.
     """
 
-    def __init__(self, path: Path, *, salvage: bool = False) -> None:
+    def __init__(self, path: Path, *, salvage: bool = False, read_only: bool = False) -> None:
         self._path = path
         self._closed = False
+        access = AccessType.read_only() if read_only else AccessType.read_write()
+        if read_only and not (path / "CURRENT").exists():
+            raise StoreFailed(f"there is no store in {path}: is the data directory right?")
         try:
             path.mkdir(parents=True, exist_ok=True, mode=DIRECTORY_MODE)
         except OSError as error:
             raise StoreFailed(f"cannot make the data directory {path}: {error}") from error
         _refuse_unknown_tables(path)
         try:
-            self._db = Rdict(str(path), _database_options(salvage), column_families=_families())
+            self._db = Rdict(
+                str(path),
+                _database_options(salvage),
+                column_families=_families(),
+                access_type=access,
+            )
         except Exception as error:  # rocksdict raises bare Exception
             raise _translated(error, path, opening=True) from error
         self._tables = {table: self._db.get_column_family(table.value) for table in Table}
