@@ -92,7 +92,7 @@ def test_claiming_words_are_banned_in_code_and_prose() -> None:
     claim = "a " + "rob" + "ust thing"
     assert rules("docs/a.md", f"{claim}\n") == ["word"]
     assert rules("gateway/a.py", f'"""{claim.title()}."""\n') == ["word"]
-    assert rules("gateway/a.py", f'"""Robustness is a noun."""\n# a hack\n') == []
+    assert rules("gateway/a.py", '"""Robustness is a noun."""\n# a hack\n') == []
 
 
 def test_each_module_begins_with_a_docstring_but_an_empty_one() -> None:
