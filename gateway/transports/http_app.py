@@ -4,6 +4,7 @@ Every request takes the same short way, hot or not, and every failure leaves in 
 A client's fault is never a 5xx; what nobody expected is logged with its cause and told as INTERNAL.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -40,7 +41,7 @@ from gateway.transports.operations import (
     Operation,
     stream_events,
 )
-from gateway.transports.own_failures import attempted, too_many_streams
+from gateway.transports.own_failures import attempted, stopping, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.routing import NoRoute, Router, WrongMethod
 from gateway.transports.streaming import EventStream, Stalled, Streams, StreamTimes
@@ -96,7 +97,11 @@ class HttpApp:
             return  # no lifespan, no web sockets: the server is told so
         started = _Started(send)
         where = f"{scope['method']} {scope['path']}"
-        failure = await attempted(self._serve(scope, receive, send=started), where=where)
+        try:
+            failure = await attempted(self._serve(scope, receive, send=started), where=where)
+        except asyncio.CancelledError:
+            # The server stops. What was asked may have been done; the journal knows.
+            failure = stopping()
         if failure is not None:
             self._services.metrics.refused(failure.reason)
             if not started.has_started:

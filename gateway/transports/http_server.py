@@ -15,7 +15,7 @@ from typing import Final
 import uvicorn
 
 from gateway.config.binds import Bind
-from gateway.config.settings import Settings, TlsSettings
+from gateway.config.settings import Settings
 from gateway.transports.auth import Gate, served_hosts
 from gateway.transports.http_app import HttpApp
 from gateway.transports.http_protocol import Protocol
@@ -26,8 +26,8 @@ from gateway.transports.streaming import StreamTimes
 # Longer than load balancers (60 s) keep an idle connection, so that they close first.
 KEEP_ALIVE_S: Final = 75
 BACKLOG: Final = 2_048
-# After the drain's grace the rest is cut; the assembly has waited before.
-CUT_AFTER_S: Final = 2
+# After `stop` answers that are on their way may still be written.
+CUT_AFTER_S: Final = 0.5
 
 
 class _Server(uvicorn.Server):
@@ -60,7 +60,7 @@ class HttpServer:
             times=StreamTimes(heartbeat_s=settings.http.sse_keepalive_ms / 1000),
         )
         self._socket = bound_socket(settings.http.bind)
-        self._server = _Server(_config(self.app, settings.tls))
+        self._server = _Server(_config(self.app, settings))
         self._scheme = "https" if settings.tls.cert_file else "http"
 
     @property
@@ -83,14 +83,19 @@ class HttpServer:
         await self._server.listening.wait()
 
     def drain(self) -> None:
-        """Take no new connections and end event streams; requests under way go on."""
+        """Take no new connections and end event streams; requests under way may still end."""
         self.app.streams.close_all()
         self._server.should_exit = True
 
     def stop(self) -> None:
-        """Cut everything that is still open."""
+        """End everything now: requests under way are told so, then connections are cut."""
         self.drain()
         self._server.force_exit = True
+        for task in list(self._server.server_state.tasks):
+            task.cancel()
+        asyncio.get_running_loop().call_later(CUT_AFTER_S, self._cut)
+
+    def _cut(self) -> None:
         for connection in list(self._server.server_state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
@@ -123,7 +128,8 @@ def bound_socket(bind: Bind) -> socket.socket:
     return opened
 
 
-def _config(app: HttpApp, tls: TlsSettings) -> uvicorn.Config:
+def _config(app: HttpApp, settings: Settings) -> uvicorn.Config:
+    tls = settings.tls
     return uvicorn.Config(
         app,
         http=Protocol,
@@ -136,7 +142,7 @@ def _config(app: HttpApp, tls: TlsSettings) -> uvicorn.Config:
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=CUT_AFTER_S,
+        timeout_graceful_shutdown=max(1, settings.grace.drain_grace_ms // 1000),
         ssl_certfile=_text(tls.cert_file),
         ssl_keyfile=_text(tls.key_file),
         ssl_version=ssl.PROTOCOL_TLS_SERVER,

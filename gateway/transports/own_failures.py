@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from gateway.stores.errors import StoreError
 from gateway.telemetry.logs import get_log
@@ -32,6 +32,18 @@ def too_many_streams() -> AcpFailure:
     """As many event streams are open as one gateway keeps."""
     message = "as many event streams are open as this gateway keeps; poll the session instead"
     return AcpFailure(error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY))
+
+
+def stopping() -> AcpError:
+    """The gateway ends while a request is under way: nobody knows what became of it."""
+    message = "the gateway is stopping: look at the session, or ask again in a moment"
+    return error(
+        Reason.UNAVAILABLE,
+        message,
+        side_effect=SideEffect.UNKNOWN,
+        boundary=Boundary.GATEWAY,
+        retry_after_ms=1000,
+    )
 
 
 def _failure_of(problem: Exception, *, where: str) -> AcpError:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from acp_spec.model.session import Opened
 from gateway.config.binds import Bind
 from gateway.runtime.principal import Principal
 from gateway.transports.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX
@@ -240,6 +241,34 @@ def test_the_server_ends_with_an_event_stream_open(house: House) -> None:
             server.drain()
             answer = await stream
             assert answer.endswith(b"0\r\n\r\n"), "the stream ended as a whole answer"
+
+    run(story)
+
+
+def test_a_request_under_way_is_told_that_the_server_stops(house: House) -> None:
+    async def story() -> None:
+        started = asyncio.Event()
+
+        async def forever(*_: object, **__: object) -> tuple[Opened, bool]:
+            started.set()
+            await asyncio.Event().wait()
+            raise AssertionError("not reached")
+
+        house.sessions.open = forever  # type: ignore[method-assign]
+        async with http_server(house) as server:
+            body = b'{"workflow":"w"}'
+            request = (
+                b"POST /v1/sessions HTTP/1.1\r\n"
+                + HOST
+                + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            )
+            asking = asyncio.create_task(say(server, request + body))
+            await started.wait()
+            server.drain()
+            server.stop()
+            status, headers, answer = parsed(await asking)
+            assert (status, headers["retry-after"]) == (503, "1")
+            assert json.loads(answer)["error"]["side_effect"] == "UNKNOWN"
 
     run(story)
 
