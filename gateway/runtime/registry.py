@@ -12,9 +12,10 @@ from typing import Final
 
 import msgspec
 
+from acp_spec.bindings.errors import error
 from acp_spec.model.card import Card, Health
 from acp_spec.model.context import Signals
-from acp_spec.model.enums import HealthStatus, Transport
+from acp_spec.model.enums import Boundary, HealthStatus, Transport
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import Component, Heartbeat, RegisterRequest
 from gateway.engine.catalog import Catalog, Offer
@@ -292,11 +293,16 @@ class Registry:
             raise failure(Reason.INVALID_REQUEST, f"url: {problem}") from None
 
     async def _read_card(self, connection: Connection, endpoint: Endpoint) -> Card:
+        """The component's card. Its refusal is not the caller's: a 401 of it is no 401 of ours."""
         try:
             return await connection.describe(self._limits.describe_timeout_ms)
         except AcpFailure as refused:
-            message = f"the card at {endpoint.url} cannot be read: {refused.error.message}"
-            raise AcpFailure(msgspec.structs.replace(refused.error, message=message)) from None
+            said = refused.error
+            text = f"the card at {endpoint.url} cannot be read: {said.message}"
+            if said.boundary is Boundary.GATEWAY:
+                raise AcpFailure(msgspec.structs.replace(said, message=text)) from None
+            reason = Reason.UNAVAILABLE if said.retryable else Reason.CONTRACT_VIOLATION
+            raise AcpFailure(error(reason, text, boundary=Boundary.COMPONENT)) from None
 
     def _admit(self, row: Row, connection: Connection) -> Entry:
         """Put it in, or in the place of its older registration."""

@@ -25,7 +25,16 @@ from gateway.runtime.registry import Registry
 from gateway.stores.memory import MemoryStore
 from gateway.transports.address_guard import AddressGuard
 from gateway.transports.dialer import ComponentDialer
-from gateway.transports.tests.raw_peer import Answers, context, one_call, outgoing, run
+from gateway.transports.tests.raw_peer import (
+    Answers,
+    answering,
+    context,
+    http,
+    one_call,
+    outgoing,
+    peer,
+    run,
+)
 
 BOTH = [Transport.HTTP, Transport.GRPC]
 
@@ -157,5 +166,8 @@ def test_what_cannot_be_reached_is_told_apart(
         metadata = f"{scheme}://169.254.169.254:80"
         assert await refused(open_registry, metadata, transport) == "PERMISSION_DENIED"
         assert open_registry.list() == ()
+        async with peer(answering(http(b"who are you", status="401 X", kind="text/plain"))) as odd:
+            url = f"http://127.0.0.1:{odd.port}"
+            assert await refused(open_registry, url, Transport.HTTP) == "CONTRACT_VIOLATION"
 
     run(story())
