@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from acp_spec.model.payload import ABSENT
 from acp_spec.model.session import SessionView
 from gateway.engine.events import SessionErased
 from gateway.engine.shards import Shard
@@ -46,7 +47,7 @@ class Erasing:
         state = live.state
         session_id = state.session_id
         at_ms = self._driver.now_ms(live)
-        view = msgspec.structs.replace(session_view(state), output=msgspec.Raw(b""), error=None)
+        view = msgspec.structs.replace(session_view(state), output=ABSENT, error=None)
         tombstone = Tombstone(
             tenant=state.opened.tenant,
             erased_at_ms=at_ms,
