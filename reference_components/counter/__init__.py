@@ -1,0 +1,1 @@
+"""The witness: counts effects durably, so that a test can prove that nothing ran twice."""

@@ -1,0 +1,1 @@
+"""A component that takes as long as it is told, and stops when it is asked to."""
