@@ -35,6 +35,9 @@ from acp_spec.model.payload import is_absent
 
 COMMANDS_GROUP = "acp.commands"
 
+PIPED_WIDTH = 1000
+"""Columns of a line that no terminal shows: wide enough that no cell is ever cut."""
+
 T = TypeVar("T")
 
 
@@ -107,6 +110,8 @@ class Output:
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
         self._data = Console(soft_wrap=True)
+        if not self._data.is_terminal:
+            self._data.width = PIPED_WIDTH
         self._notes = Console(stderr=True, soft_wrap=True)
 
     def value(self, data: object, *, text: str | None = None) -> None:
@@ -131,7 +136,10 @@ class Output:
             for item in items:
                 self._line(msgspec.json.encode(item))
             return
-        table = Table(*columns, title=title or None, title_justify="left")
+        table = Table(title=title or None, title_justify="left")
+        for column in columns:
+            # An id that is cut is of no use; where nobody watches, a row stays on one line.
+            table.add_column(column, overflow="fold", no_wrap=not self._data.is_terminal)
         for item in items:
             table.add_row(*(escape(cell) for cell in cells(item)))
         self._data.print(table)
