@@ -238,7 +238,6 @@ GATEWAY_ROUTES: Final[tuple[Route, ...]] = (
         request=session.Feedback,
         response=session.FeedbackAccepted,
         status=201,
-        also=((200, session.FeedbackAccepted),),
         rpc=_G + "GiveFeedback",
         rpc_request=gateway_calls.GiveFeedbackRequest,
         scope="annotate",
