@@ -264,15 +264,18 @@ class _Channels:
 
     async def ready(self) -> grpc.aio.Channel:
         """A channel whose connection stands; raises _NotConnected."""
-        if _is_ready(self._channel):
-            return self._channel
+        channel = self._channel
+        if channel is not None and _is_ready(channel):
+            return channel
         async with self._lock:
-            if _is_ready(self._channel):
-                return self._channel
+            channel = self._channel  # another call may have connected meanwhile
+            if channel is not None and _is_ready(channel):
+                return channel
             if self._is_closed:
                 raise _NotConnected("the connection is closed", boundary=Boundary.GATEWAY)
-            if self._channel is not None:
-                self._retire(self._channel)
+            if channel is not None:
+                self._retire(channel)
+                self._channel = None
             self._channel = await self._connect()
             return self._channel
 
@@ -330,8 +333,8 @@ class _Channels:
         task.add_done_callback(self._closing.discard)
 
 
-def _is_ready(channel: grpc.aio.Channel | None) -> bool:
-    return channel is not None and channel.get_state() is grpc.ChannelConnectivity.READY
+def _is_ready(channel: grpc.aio.Channel) -> bool:
+    return bool(channel.get_state() is grpc.ChannelConnectivity.READY)
 
 
 def _request(outgoing: Outgoing, left_ms: int) -> bytes:
@@ -355,7 +358,7 @@ def _error_of(failed: grpc.aio.AioRpcError) -> tuple[ErrorBody, bool]:
     details = failed.details() or "a gRPC status without a message"
     trailers = failed.trailing_metadata() or ()
     trailer = next((value for name, value in trailers if name == ACP_ERROR_TRAILER), None)
-    if trailer is not None:
+    if isinstance(trailer, bytes):
         try:
             return proto.decode_response(ErrorBody, trailer), True
         except AcpFailure:
