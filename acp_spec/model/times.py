@@ -4,6 +4,7 @@ Pure arithmetic (Howard Hinnant's civil calendar), because `datetime` stands for
 kept out of pure code. Only UTC is written; any offset is read.
 """
 
+import functools
 import re
 
 MS_PER_DAY = 86_400_000
@@ -16,12 +17,18 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 def rfc3339(time_ms: int) -> str:
     """`2026-11-29T15:14:16.123Z`."""
-    days, rest = divmod(time_ms, MS_PER_DAY)
+    seconds, ms = divmod(time_ms, 1000)
+    return f"{_to_the_second(seconds)}.{ms:03}Z"
+
+
+@functools.lru_cache(maxsize=256)
+def _to_the_second(seconds: int) -> str:
+    """Kept for some seconds: a gateway writes the same ones thousands of times."""
+    days, rest = divmod(seconds, 86_400)
     year, month, day = _civil(days)
-    seconds, ms = divmod(rest, 1000)
-    minutes, second = divmod(seconds, 60)
+    minutes, second = divmod(rest, 60)
     hour, minute = divmod(minutes, 60)
-    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
 
 
 def parse_rfc3339(text: str) -> int | None:
@@ -39,7 +46,7 @@ def parse_rfc3339(text: str) -> int | None:
     offset = _offset_minutes(found.group(8))
     if offset is None:
         return None
-    seconds = (_days(year, month, day) * 24 + hour) * 3600 + (minute - offset) * 60 + second
+    seconds = (_days(year, month, day=day) * 24 + hour) * 3600 + (minute - offset) * 60 + second
     return seconds * 1000 + ms
 
 
@@ -52,7 +59,7 @@ def _offset_minutes(text: str) -> int | None:
     return (hours * 60 + minutes) * (-1 if text[0] == "-" else 1)
 
 
-def _days(year: int, month: int, day: int) -> int:
+def _days(year: int, month: int, *, day: int) -> int:
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1

@@ -8,6 +8,9 @@ from acp_spec.model.enums import ROLE_OF_STEP, StepRole
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step, Workflow
 
+CHOICE = "action:"
+"""Prefix of the session labels that choose a component for an action."""
+
 
 def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str]) -> dict[str, str]:
     """The pins of a session that opens now; what nobody serves yet has no pin."""
@@ -35,7 +38,7 @@ def offer_for_step(step: Step, catalog: Catalog, *, labels: dict[str, str]) -> O
 
 def offer_for_action(action: str, catalog: Catalog, *, labels: dict[str, str]) -> Offer | None:
     """The one component of this action; None when nobody, or several without a choice, offer it."""
-    chosen = labels.get(f"action:{action}")
+    chosen = labels.get(f"{CHOICE}{action}")
     names = catalog.names_with_action(action)
     if chosen is not None:
         return catalog.version(chosen) if chosen in names else None

@@ -9,16 +9,47 @@ import enum
 
 import msgspec
 
-from acp_spec.model.enums import SideEffect, StepStatus
-from acp_spec.model.payload import ABSENT
+from acp_spec.model.enums import Mode, SessionStatus, SideEffect, StepStatus
+from acp_spec.model.session import SessionView, StepView
 from gateway.engine.states import CallState, SessionState
-from gateway.engine.views import session_view
+from gateway.engine.views import times
 
 
 class Shard(enum.Enum):
     PLAN = "plan"
     EXECUTION = "execution"
     FEEDBACK = "feedback"
+
+
+class PlanRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the session stands. Times in milliseconds since the epoch."""
+
+    lineage_id: str
+    workflow: str
+    status: SessionStatus
+    mode: Mode
+    version: str
+    fell_back: bool = False
+    steps: dict[str, StepStatus] = {}
+    labels: dict[str, str] = {}
+    opened_at_ms: int
+    deadline_at_ms: int = 0
+    ended_at_ms: int | None = None
+
+    def view(self, session_id: str) -> SessionView:
+        """The session as a list page shows it."""
+        return SessionView(
+            session_id=session_id,
+            lineage_id=self.lineage_id,
+            workflow=self.workflow,
+            status=self.status,
+            state_version=self.version,
+            fell_back=self.fell_back,
+            steps=tuple(StepView(name=n, status=status) for n, status in self.steps.items()),
+            mode=self.mode,
+            labels=self.labels,
+            times=times(self.opened_at_ms, self.deadline_at_ms, ended_at_ms=self.ended_at_ms),
+        )
 
 
 class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,9 +73,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_row(state: SessionState) -> Row:
-    """The session as a list page shows it: no payloads, no error text."""
-    view = msgspec.structs.replace(session_view(state), output=ABSENT, error=None)
-    return Row(shard=Shard.PLAN, key="", data=msgspec.json.encode(view))
+    """The session as it stands: no payloads, no error text."""
+    opened = state.opened
+    row = PlanRow(
+        lineage_id=opened.lineage_id,
+        workflow=opened.workflow,
+        status=state.status,
+        mode=opened.mode,
+        version=state.version_text,
+        fell_back=state.fell_back,
+        steps={name: entry.status for name, entry in state.steps.items()},
+        labels={} if state.erased else opened.labels,
+        opened_at_ms=opened.at_ms,
+        deadline_at_ms=state.deadline_at_ms,
+        ended_at_ms=state.ended_at_ms,
+    )
+    return Row(shard=Shard.PLAN, key="", data=msgspec.json.encode(row))
 
 
 def execution_row(call: CallState) -> Row:

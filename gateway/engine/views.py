@@ -39,11 +39,16 @@ def session_view(state: SessionState) -> SessionView:
         deviations=state.deviations,
         mode=opened.mode,
         labels=opened.labels,
-        times=Times(
-            opened_at=rfc3339(opened.at_ms),
-            deadline_at=rfc3339(state.deadline_at_ms) if state.deadline_at_ms else "",
-            ended_at=rfc3339(state.ended_at_ms) if state.ended_at_ms is not None else "",
-        ),
+        times=times(opened.at_ms, state.deadline_at_ms, ended_at_ms=state.ended_at_ms),
+    )
+
+
+def times(opened_at_ms: int, deadline_at_ms: int, *, ended_at_ms: int | None) -> Times:
+    """Milliseconds as the times a client reads; what is not yet, or never, stays out."""
+    return Times(
+        opened_at=rfc3339(opened_at_ms),
+        deadline_at=rfc3339(deadline_at_ms) if deadline_at_ms else "",
+        ended_at=rfc3339(ended_at_ms) if ended_at_ms is not None else "",
     )
 
 

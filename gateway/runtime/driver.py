@@ -226,7 +226,7 @@ class Driver:
                 case End():
                     self.timers.drop(live.state.session_id)
                     self.open_sessions -= 1
-                    self.committer.after_sync(lambda: _notify(live))
+                    self.committer.after_sync(lambda: _notify_end(live))
                 case Record():
                     pass  # its row was in the batch
                 case _:
@@ -246,4 +246,10 @@ class Driver:
 
 def _notify(live: Live) -> None:
     for callback in tuple(live.on_change):
+        callback()
+
+
+def _notify_end(live: Live) -> None:
+    _notify(live)
+    for callback in tuple(live.on_end):
         callback()

@@ -58,8 +58,6 @@ class Erasing:
         self._driver.feed(live, SessionErased(at_ms=at_ms, by=principal.subject))
         committer.put(Table.META, erasing_row(session_id), b"")
         committer.put(Table.SESSION, session_row(session_id), msgspec.json.encode(tombstone))
-        plan_row = shard_row(session_id, Shard.PLAN.value)
-        committer.put(Table.SHARD, plan_row, msgspec.json.encode(tombstone.view))
         await committer.synced()
         await self._destroy(session_id)
 

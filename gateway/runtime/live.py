@@ -26,7 +26,7 @@ Notify = Callable[[], None]
 class Live:
     """One session in memory. `state` is replaced by the driver only."""
 
-    __slots__ = ("on_change", "state", "unwritten", "waiting")
+    __slots__ = ("on_change", "on_end", "state", "unwritten", "waiting")
 
     def __init__(self, state: SessionState) -> None:
         self.state = state
@@ -35,11 +35,13 @@ class Live:
         self.waiting: set[str] = set()
         """Calls that stand in an admission queue or wait for a component."""
         self.on_change: list[Notify] = []
-        """Called after a sync that covers a change: clients who wait, event streams."""
+        """Called after a sync that covers a change: event streams, manual steps."""
+        self.on_end: list[Notify] = []
+        """Called after the sync that covers the end: clients who wait for that alone."""
 
     @property
     def idle(self) -> bool:
-        return not self.unwritten and not self.on_change
+        return not self.unwritten and not self.on_change and not self.on_end
 
 
 class Erased(Exception):

@@ -14,9 +14,10 @@ from acp_spec.model.enums import Boundary, Mode
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.ids import lineage_id, session_id
 from acp_spec.model.session import OpenSession
+from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
 from gateway.engine.events import Opened
-from gateway.engine.pins import pins
+from gateway.engine.pins import CHOICE, pins
 from gateway.engine.policies import policy_for
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
@@ -66,6 +67,8 @@ class Openings:
         self._chance = chance
         self._limits = limits
         self._unwritten_keys: dict[bytes, _Key] = {}
+        self._pins_of: Catalog | None = None
+        self._pins_by_workflow: dict[str, dict[str, str]] = {}
 
     def open(self, request: OpenSession, principal: Principal, *, trace: Trace) -> tuple[str, bool]:
         """The session's id, and whether it is new. Durable after the committer's next sync."""
@@ -135,7 +138,7 @@ class Openings:
         limits = self._limits
         now_ms = self._driver.clock.now_ms()
         new_id = session_id(now_ms, limits.node, random_64=self._chance.random_64())
-        intended = pins(workflow, self._driver.catalog(), labels=request.labels)
+        intended = self._pins(workflow, request.labels)
         policies = self._policies(workflow)
         input_sha256 = hashlib.sha256(bytes(request.input)).hexdigest()
         workflow_digest = workflow.source_digest if workflow else ""
@@ -165,6 +168,19 @@ class Openings:
             tracestate=trace.tracestate,
             baggage=trace.baggage,
         )
+
+    def _pins(self, workflow: Workflow | None, labels: dict[str, str]) -> dict[str, str]:
+        """The pins of this moment. Equal while the catalog is the same, unless a label chooses."""
+        catalog = self._driver.catalog()
+        if any(name.startswith(CHOICE) for name in labels):
+            return pins(workflow, catalog, labels=labels)
+        if catalog is not self._pins_of:
+            self._pins_of, self._pins_by_workflow = catalog, {}
+        key = workflow.source_digest if workflow else ""
+        found = self._pins_by_workflow.get(key)
+        if found is None:
+            found = self._pins_by_workflow[key] = pins(workflow, catalog, labels={})
+        return found
 
     def _policies(self, workflow: Workflow | None) -> dict[str, str]:
         ref = policy_for(workflow, "", defaults=self._limits.backoff).ref

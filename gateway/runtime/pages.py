@@ -14,7 +14,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import SessionPage, SessionView
-from gateway.engine.shards import Shard
+from gateway.engine.shards import PlanRow, Shard
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import SESSION_BYTES, listed_prefix, shard_row
 
@@ -64,7 +64,9 @@ class Pages:
     def _view(self, key: bytes) -> SessionView | None:
         session_id = key[-SESSION_BYTES:].decode()
         row = self._store.get(Table.SHARD, shard_row(session_id, Shard.PLAN.value))
-        return None if row is None else msgspec.json.decode(row, type=SessionView)
+        if row is None:
+            return None
+        return msgspec.json.decode(row, type=PlanRow).view(session_id)
 
 
 def _encoded(key: bytes) -> str:

@@ -44,7 +44,7 @@ from gateway.rewards.given import rewards
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
-from gateway.runtime.live import Erased, Live
+from gateway.runtime.live import Erased, Live, Notify
 from gateway.runtime.opening import Openings
 from gateway.runtime.operations import ended_from_callback, result_digest
 from gateway.runtime.pages import Pages
@@ -89,7 +89,7 @@ class SessionService:
         session_id, created = self._openings.open(request, principal, trace=trace)
         if wait_s > 0:
             live = self._find(session_id, principal)
-            await self._until(live, lambda: live.state.terminal, wait_s=wait_s)
+            await self._until(live.on_end, lambda: live.state.terminal, wait_s=wait_s)
             if live.state.terminal:
                 return views.session_view(live.state), created
         await self._driver.committer.synced()
@@ -140,7 +140,11 @@ class SessionService:
         else:
             _same_step(state, step, key=key)
         call_id = live.state.manual[key]
-        await self._until(live, lambda: not live.state.calls[call_id].open, wait_s=wait_s)
+
+        def settled() -> bool:
+            return not live.state.calls[call_id].open
+
+        await self._until(live.on_change, settled, wait_s=wait_s)
         return views.step_result(live.state, live.state.calls[call_id])
 
     async def step_result(
@@ -277,24 +281,25 @@ class SessionService:
             raise missing
         return live
 
-    async def _until(self, live: Live, done: Callable[[], bool], *, wait_s: float) -> None:
-        """Wait until `done()` holds and is on disk, at most `wait_s` seconds."""
+    async def _until(
+        self, signals: list[Notify], done: Callable[[], bool], *, wait_s: float
+    ) -> None:
+        """Wait until `done()` holds, at most `wait_s` seconds; what holds then is on disk."""
+        if not done() and wait_s > 0:
+            changed = asyncio.Event()
+            signals.append(changed.set)
+            try:
+                async with asyncio.timeout(wait_s):
+                    while not done():
+                        await changed.wait()
+                        changed.clear()
+                return
+            except TimeoutError:
+                pass
+            finally:
+                signals.remove(changed.set)
         if done():
             await self._driver.committer.synced()
-            return
-        if wait_s <= 0:
-            return
-        changed = asyncio.Event()
-        live.on_change.append(changed.set)
-        try:
-            async with asyncio.timeout(wait_s):
-                while not done():
-                    await changed.wait()
-                    changed.clear()
-        except TimeoutError:
-            pass
-        finally:
-            live.on_change.remove(changed.set)
 
 
 def _refuse_ended(state: SessionState) -> None:
