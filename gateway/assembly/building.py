@@ -15,6 +15,7 @@ from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Defaults, Driver, DriverParts
+from gateway.runtime.durable import store_path
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
@@ -82,7 +83,7 @@ class _Ground:
 
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
-    store = store or RocksStore(settings.data_dir / "store")
+    store = store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage)
     metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
     sealer = Sealer(store)
     committer = Committer(store, sealer, sync=settings.journal.sync, metrics=metrics)

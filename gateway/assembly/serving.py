@@ -84,7 +84,10 @@ def _on_signals() -> asyncio.Event:
 
 async def _recover(gateway: Gateway) -> None:
     """Finish deletions, then bring every open session back to work."""
-    await gateway.erasing.finish()
+    try:
+        await gateway.erasing.finish()
+    except OSError as problem:  # a full disk: its row stays, the next start tries again
+        log.error("deletion_unfinished", cause=problem)
     waiting = open_sessions(gateway.store)
     unreadable = await resume_all(gateway.driver, waiting)
     if waiting:

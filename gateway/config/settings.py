@@ -266,8 +266,10 @@ class JournalSettings(Section):
         description="fsync at sync points. False survives kill -9, not a power cut: for tests"
         " and benchmarks only.",
     )
-    inline_payload_bytes: Count = Field(
-        default=KIB, description="Payloads over this live once, in their own column family."
+    salvage: bool = Field(
+        default=False,
+        description="Start on a damaged journal with what stands before the damage; the rest is"
+        " lost. False, because losing sessions must be somebody's decision.",
     )
 
 
