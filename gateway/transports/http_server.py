@@ -97,7 +97,7 @@ class HttpServer:
 
     def _cut(self) -> None:
         for connection in list(self._server.server_state.connections):
-            if connection.transport is not None:
+            if connection.transport is not None:  # pyright: ignore[reportUnnecessaryComparison]  # before it is connected
                 connection.transport.abort()
 
 

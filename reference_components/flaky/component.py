@@ -7,7 +7,7 @@ By the attempt number and nothing else, so a test knows every answer before it a
 
 import os
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Required, TypedDict
 
 from acp_spec import Call, Component, Effect, Idempotency, SideEffect
 from acp_spec.bindings.errors import ERRORS
@@ -27,7 +27,7 @@ FOREVER_MS = 3_600_000
 class Outcome(TypedDict, total=False):
     """One entry, when a word alone is not enough."""
 
-    do: str
+    do: Required[str]
     side_effect: str
     retry_after_ms: int
     delay_ms: int

@@ -4,7 +4,7 @@ What a test needs to see deadlines shrink, cancels cascade and operations end by
 """
 
 import asyncio
-from typing import TypedDict
+from typing import Required, TypedDict
 
 from acp_spec import Call, Component, Effect, Idempotency, SideEffect
 from acp_spec.model.errors import Reason
@@ -15,7 +15,7 @@ STEP_MS = 100
 
 
 class Told(TypedDict, total=False):
-    ms: int
+    ms: Required[int]
     deaf: bool
     fail: bool
     poll_after_ms: int
