@@ -15,6 +15,7 @@ from acp_spec.bindings.routes import GATEWAY
 from acp_spec.codec import proto
 from acp_spec.codec.error_trailer import decode_trailer
 from acp_spec.model import gateway_calls as calls
+from acp_spec.model.enums import StepType
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import payload
 from acp_spec.model.session import (
@@ -26,7 +27,6 @@ from acp_spec.model.session import (
     SessionPage,
     SessionView,
     StepResult,
-    StepType,
     Validation,
 )
 from gateway.runtime.tokens import TokenRequest
@@ -34,6 +34,7 @@ from gateway.stores.errors import StoreFailed
 from gateway.transports.tests.in_memory import CALL_BACK_TOKEN, PAYLOAD, WORKFLOW, House
 from gateway.transports.tests.listening import grpc_server, run, settings
 
+REQUIRED = {"mode": "required"}
 OPEN = calls.OpenSessionRequest(session=OpenSession(workflow="w", input=PAYLOAD))
 
 
@@ -180,15 +181,14 @@ def test_tokens_and_scopes_hold_over_grpc_too(house: House) -> None:
     async def story() -> None:
         tokens = house.services.tokens
         submit = (await tokens.create(TokenRequest(scopes=("submit",)))).token
-        required = {"auth": {"mode": "required"}}
-        async with calling(house, **required) as nobody:
+        async with calling(house, auth=REQUIRED) as nobody:
             failure = await nobody.fails("open_session", OPEN)
             assert failure.reason == "UNAUTHENTICATED"
-        async with calling(house, submit, **required) as caller:
+        async with calling(house, submit, auth=REQUIRED) as caller:
             await caller.ask("open_session", OPEN)
             failure = await caller.fails("list_components", calls.Empty())
             assert failure.reason == "PERMISSION_DENIED"
-        async with calling(house, submit, **required) as caller:
+        async with calling(house, submit, auth=REQUIRED) as caller:
             done = calls.CompleteOperationRequest(
                 call_id="c", token=CALL_BACK_TOKEN, result=CompleteOperation(output=PAYLOAD)
             )
