@@ -84,4 +84,4 @@ test-long: setup ## the tests that take minutes
 	@$(PYTEST) -m long
 
 bench: setup ## measure sessions per second and print where the time goes
-	@$(PY) benchmarks/run.py
+	@$(PY) benchmarks/sessions.py
