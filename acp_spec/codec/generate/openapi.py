@@ -164,7 +164,7 @@ def _success(route: Route, type_: type[msgspec.Struct] | None) -> Schema:
     content = {route.response_body.value: {"schema": schema}}
     if type_ is SessionEvent:
         return {
-            "description": "Server-sent events: `id`, `event` (its type), `data` (this object).",
+            "description": "Server-sent events: `id`, `event` (the type), `data` of each message.",
             "content": content,
         }
     if route.name == "execute":
