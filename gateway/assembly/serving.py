@@ -88,6 +88,8 @@ async def _recover(gateway: Gateway) -> None:
         await gateway.erasing.finish()
     except OSError as problem:  # a full disk: its row stays, the next start tries again
         log.error("deletion_unfinished", cause=problem)
+    for row in gateway.registry.unreadable:
+        log.warning("registration_unreadable", row=row)
     waiting = open_sessions(gateway.store)
     unreadable = await resume_all(gateway.driver, waiting)
     if waiting:

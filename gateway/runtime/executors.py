@@ -247,6 +247,9 @@ class Executors:
         if live is None:
             return
         call = live.state.calls[command.call_id]
+        started = call.attempts[-1].started
+        if answer.answered and started is not None:
+            self._targets.heard(started.instance)
         current = call.phase is Phase.SENT and call.number == command.attempt
         if current and not late:
             self._driver.feed(live, self._ended(live, command, answer=answer))

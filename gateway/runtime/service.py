@@ -13,7 +13,7 @@ import msgspec
 
 from acp_spec.bindings.errors import error
 from acp_spec.codec.json import encode
-from acp_spec.model.enums import Mode, SessionStatus
+from acp_spec.model.enums import Mode, SessionStatus, StepRole
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.ids import is_session_id
 from acp_spec.model.session import (
@@ -216,7 +216,9 @@ class SessionService:
     def record(state: SessionState) -> Trajectory:
         """The trajectory with its rewards: what the outbox writes and clients read."""
         found = trajectory(state)
-        return msgspec.structs.replace(found, rewards=rewards(found))
+        steps = state.workflow.steps if state.workflow else ()
+        judges = [step.name for step in steps if step.role is StepRole.REFLECT]
+        return msgspec.structs.replace(found, rewards=rewards(found, reflect_steps=judges))
 
     async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
         session_id, _, digest = lineage_id.partition(".")

@@ -43,5 +43,8 @@ class Targets(Protocol):
     def instance(self, component_id: str) -> Target | None:
         """That very instance, while it is registered."""
 
+    def heard(self, component_id: str) -> None:
+        """The instance answered a call: a sign of life."""
+
     def on_change(self, callback: Callable[[], None]) -> None:
         """`callback()` after an instance came, went, or changed its state."""

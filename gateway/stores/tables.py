@@ -13,6 +13,7 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | INDEX | `M` session_id step_key | what the manual step made |
 | KEY | session_id | 32 bytes: the session's key; without it nothing sealed can be read |
 | REGISTRY | component_id | the registration |
+| REGISTRY | `active` NUL name | the active version of that name |
 | WORKFLOW | name NUL version | the workflow's text |
 | TOKEN | token hash | the token's claims |
 | OUTBOX | session_id, sequence | empty: a trajectory not yet delivered |
