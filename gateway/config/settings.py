@@ -198,10 +198,6 @@ class LimitSettings(Section):
 class GraceSettings(Section):
     """How long something is waited for before it counts as gone."""
 
-    reattach_grace_ms: Milliseconds = Field(
-        default=10_000,
-        description="Calls of a dropped attach stream stay open; protocol.md section 1.",
-    )
     cancel_grace_ms: Milliseconds = Field(
         default=2_000, description="A cancelled call may still answer; then it is reset (UNKNOWN)."
     )
@@ -211,7 +207,7 @@ class GraceSettings(Section):
     )
     attach_grace_ms: Milliseconds = Field(
         default=15_000,
-        description="After a start NO_COMPONENT waits so long: 10 s reattach plus a heartbeat.",
+        description="After a start NO_COMPONENT waits so long: a heartbeat of every component.",
     )
     drain_grace_ms: Milliseconds = Field(
         default=10_000,
@@ -224,9 +220,6 @@ class RetrySettings(Section):
 
     session_budget: Annotated[int, Field(ge=0)] = Field(
         default=8, description="Retries a session may spend in all; protocol.md section 2."
-    )
-    per_call: Annotated[int, Field(ge=0)] = Field(
-        default=2, description="Retries one call may spend of them; protocol.md section 2."
     )
     backoff_base_ms: PositiveMilliseconds = Field(
         default=100,
@@ -281,18 +274,11 @@ class OutboxSettings(Section):
         default=3_600_000,
         description="At least one file an hour, so that readers see closed files.",
     )
-    max_lag: Count = Field(
-        default=100_000,
-        description="Undelivered entries at which readiness turns false: disk is stuck.",
-    )
 
 
 class LeaseSettings(Section):
     """Leases of components and how they are kept."""
 
-    heartbeat_interval_ms: PositiveMilliseconds = Field(
-        default=5_000, description="Three beats fit into the default lease: two may be lost."
-    )
     default_lease_s: Count = Field(default=15, description="Where a registration names none.")
     max_lease_s: Count = Field(
         default=86_400, description="Longer leases hide dead components; those probed need none."

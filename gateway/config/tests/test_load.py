@@ -23,19 +23,19 @@ def problems_of(environ: dict[str, str], flags: dict[str, object] | None = None)
 
 def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> None:
     file = tmp_path / "acp.toml"
-    file.write_text("[retry]\nper_call = 3\nsession_budget = 9\nbackoff_base_ms = 50\n")
+    file.write_text("[retry]\nsession_budget = 9\nbackoff_base_ms = 50\nbackoff_max_ms = 700\n")
     loaded = load_settings(
         file=file,
-        environ={"ACP_RETRY_PER_CALL": "4", "ACP_RETRY_SESSION_BUDGET": "10"},
-        flags={"retry.per_call": 5, "retry.backoff_max_ms": None},
+        environ={"ACP_RETRY_SESSION_BUDGET": "10", "ACP_RETRY_BACKOFF_BASE_MS": "60"},
+        flags={"retry.session_budget": 11, "node_id": None},
     )
     retry = loaded.settings.retry
-    assert (retry.per_call, retry.session_budget, retry.backoff_base_ms) == (5, 10, 50)
-    assert retry.backoff_max_ms == 5_000
-    assert loaded.source_of("retry.per_call") == "--retry-per-call"
-    assert loaded.source_of("retry.session_budget") == "ACP_RETRY_SESSION_BUDGET"
-    assert loaded.source_of("retry.backoff_base_ms") == str(file)
-    assert loaded.source_of("retry.backoff_max_ms") == DEFAULT_SOURCE
+    assert (retry.session_budget, retry.backoff_base_ms, retry.backoff_max_ms) == (11, 60, 700)
+    assert loaded.settings.node_id == 0
+    assert loaded.source_of("retry.session_budget") == "--retry-session-budget"
+    assert loaded.source_of("retry.backoff_base_ms") == "ACP_RETRY_BACKOFF_BASE_MS"
+    assert loaded.source_of("retry.backoff_max_ms") == str(file)
+    assert loaded.source_of("node_id") == DEFAULT_SOURCE
 
 
 @pytest.mark.parametrize("name", ["acp.yaml", "acp.toml"])

@@ -1,10 +1,13 @@
 """The settings' own rules: safe defaults, nothing exposed by accident, every figure explained."""
 
+import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from gateway.config.load import keys
 from gateway.config.networks import LOOPBACK_NETWORKS, parse_network
 from gateway.config.settings import Settings
 
@@ -71,3 +74,15 @@ def test_an_allow_list_replaces_the_default() -> None:
 def test_settings_do_not_change_once_built() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         setattr(Settings(), "node_id", 3)  # noqa: B010  mypy refuses the plain way already
+
+
+def test_every_setting_is_read_by_somebody() -> None:
+    gateway = Path(__file__).parents[2]
+    modules = (path for path in gateway.rglob("*.py") if "tests" not in path.parts)
+    read = {
+        node.attr
+        for module in modules
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    assert [key for key in keys() if key.rpartition(".")[2] not in read] == []
