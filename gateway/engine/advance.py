@@ -177,6 +177,8 @@ def _over_plan(
     ]
     if begun:
         return tuple(begun)
+    if any(goal.id not in entry.sub_goals for goal in plan.sub_goals):
+        return ()
     states = [entry.sub_goals[goal.id].status for goal in plan.sub_goals]
     if StepStatus.RUNNING in states:
         return ()

@@ -381,12 +381,10 @@ class Play:
         elif isinstance(found, OperationState) and found.status is not OperationStatus.RUNNING:
             effect = found.side_effect or SideEffect.PERFORMED
             self._end_operation(send, found.error, effect, bytes(found.output))
-        else:
-            running = isinstance(found, OperationState)
-            after_ms = max(1, found.poll_after_ms) if running else POLL_AGAIN_MS
-            at_ms = self.now_ms + after_ms
-            if not self.state.terminal:
-                self._start(StartTimer(Timer.POLL, at_ms, command.call_id, command.attempt))
+        elif not self.state.terminal:
+            after_ms = found.poll_after_ms if isinstance(found, OperationState) else POLL_AGAIN_MS
+            at_ms = self.now_ms + max(1, after_ms)
+            self._start(StartTimer(Timer.POLL, at_ms, command.call_id, command.attempt))
 
     def _end_operation(
         self, send: Send, failure: AcpError | None, effect: SideEffect, output: bytes = b""
