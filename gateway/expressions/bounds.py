@@ -8,7 +8,7 @@ with the library on one core.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -34,6 +34,8 @@ from gateway.expressions.syntax import (
 )
 
 MAX_NAMED_BYTES: Final = 64 * 1024
+# Of all values that one expression names, together.
+MAX_NAMED_TOTAL_BYTES: Final = 8 * MAX_NAMED_BYTES
 MAX_OUTPUT_BYTES: Final = 64 * 1024
 MAX_MACRO_ELEMENTS: Final = 100
 
@@ -66,15 +68,18 @@ _EXACT_FROM_CELLS: Final = 1_000
 
 
 class Extent(NamedTuple):
-    """What a named value costs: cells, elements that a macro would meet, time to read it in."""
+    """What a named value costs: cells, time to read it in, elements that a macro would meet."""
 
     cells: int
-    elements: int = 0
     decode_ns: float = 0.0
+    elements: int = 0
 
 
-def extent_of(data: bytes, *, elements: int, careful: bool) -> Extent:
-    """The extent of a value from its JSON text, never too low; `careful`: its numbers are odd."""
+def extent_of(data: bytes, *, careful: bool) -> Extent:
+    """The extent of a value from its JSON text, never too low; `careful`: its numbers are odd.
+
+    Its elements are known only when it has been read.
+    """
     quotes = data.count(b'"')
     commas, lists, objects = data.count(b","), data.count(b"["), data.count(b"{")
     if commas + lists + objects > _EXACT_FROM_CELLS and quotes:
@@ -83,7 +88,6 @@ def extent_of(data: bytes, *, elements: int, careful: bool) -> Extent:
         objects = structure.count(b"{")
     return Extent(
         cells=1 + commas + lists + 2 * objects + len(data) // _BYTES_PER_CELL,
-        elements=elements,
         decode_ns=(1 + commas) * (_CAREFUL_NS if careful else _ELEMENT_NS)
         + (lists + objects) * _CONTAINER_NS
         + quotes / 2 * _STRING_NS,
@@ -113,6 +117,26 @@ _OPERATION: Final = _Amount(_OPERATION_NS)
 _BORROWED: Final = (Ref, Variable, Select, Index)
 
 
+def check_named(ref: Ref, data: bytes, *, total_bytes: int) -> None:
+    """Refuse a value that is too large to compute with; `total_bytes` includes it."""
+    if len(data) > MAX_NAMED_BYTES:
+        raise violation(
+            f"{ref.path} has {len(data)} bytes; over {MAX_NAMED_BYTES} a value can only be copied "
+            "by its bare path",
+            ref.column,
+        )
+    if total_bytes > MAX_NAMED_TOTAL_BYTES:
+        raise violation(
+            f"the values named here have more than {MAX_NAMED_TOTAL_BYTES} bytes together",
+            ref.column,
+        )
+
+
+def check_reading(tree: Node, extents: Iterable[Extent]) -> None:
+    """Refuse an evaluation whose values alone would take long to read in."""
+    _check_budget(tree, sum(extent.decode_ns for extent in extents))
+
+
 def check_cost(tree: Node, extents: Mapping[Ref, Extent]) -> None:
     """Refuse (CONTRACT_VIOLATION) an evaluation that could take long with values of these sizes."""
     for ref, extent in extents.items():
@@ -125,7 +149,10 @@ def check_cost(tree: Node, extents: Mapping[Ref, Extent]) -> None:
     estimator = _Estimator(extents)
     output = estimator.size(tree)
     decoding = sum(extent.decode_ns for extent in extents.values())
-    total_ns = decoding + estimator.work.fixed + output.fixed * _ENCODE_NS
+    _check_budget(tree, decoding + estimator.work.fixed + output.fixed * _ENCODE_NS)
+
+
+def _check_budget(tree: Node, total_ns: float) -> None:
     if total_ns > _BUDGET_NS:
         raise violation(
             "this could take too long with data of this size "
@@ -233,10 +260,10 @@ class _Estimator:
             case Ref():
                 return self.extents.get(node, Extent(1))
             case ListOf(items):
-                return Extent(int(size.fixed), len(items))
+                return Extent(int(size.fixed), elements=len(items))
             case Macro(receiver=inner):
                 # Its own work was added above; here only the number of its elements is asked.
-                return Extent(int(size.fixed), self.elements(inner))
+                return Extent(int(size.fixed), elements=self.elements(inner))
             case _:
                 raise AssertionError(f"the parser admits no macro over {type(node).__name__}")
 

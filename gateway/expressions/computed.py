@@ -16,11 +16,12 @@ import jiter
 from acp_spec.codec.json_text import CanonicalError, Plain, canonical
 from gateway.expressions.bounds import (
     MAX_MACRO_ELEMENTS,
-    MAX_NAMED_BYTES,
     MAX_OUTPUT_BYTES,
     Extent,
     check_cost,
+    check_named,
     check_pattern,
+    check_reading,
     extent_of,
 )
 from gateway.expressions.fault import ExpressionError, violation
@@ -71,22 +72,20 @@ class Computed:
 
     def _decoded(self, scope: Scope) -> tuple[Variables, Inexact]:
         """Values of all variables that exist, and the doubles among them that lost digits."""
+        finder = Finder(scope)
+        texts, extents = self._measured(finder)
+        check_reading(self.tree, extents.values())
         variables: Variables = {}
         inexact = Inexact()
-        extents: dict[Ref, Extent] = {}
-        finder = Finder(scope)
-        for name, ref in self.shape.values.items():
-            data = finder.find(ref.path)
-            if data is None:
-                continue
-            _check_size(data, ref)
-            careful = needs_care(data)
-            if careful:
+        for name, data in texts.items():
+            ref = self.shape.values[name]
+            value: Plain
+            if needs_care(data):
                 value = decode_careful(data, inexact, path=ref.path)
             else:
                 value = jiter.from_json(data, cache_mode="none")
-            elements = len(value) if isinstance(value, list | dict) else 0
-            extents[ref] = extent_of(data, elements=elements, careful=careful)
+            if isinstance(value, list | dict):
+                extents[ref] = extents[ref]._replace(elements=len(value))
             if ref.use is not Use.SIZE:
                 variables[name] = self._needed(value, ref)
             elif _is_sized(value):
@@ -95,6 +94,20 @@ class Computed:
             variables[name] = finder.find(path) is not None
         check_cost(self.tree, extents)
         return variables, inexact
+
+    def _measured(self, finder: Finder) -> tuple[dict[str, bytes], dict[Ref, Extent]]:
+        """The texts of all values that exist, by variable, and how large they are."""
+        texts: dict[str, bytes] = {}
+        extents: dict[Ref, Extent] = {}
+        total_bytes = 0
+        for name, ref in self.shape.values.items():
+            data = finder.find(ref.path)
+            if data is not None:
+                total_bytes += len(data)
+                check_named(ref, data, total_bytes=total_bytes)
+                texts[name] = data
+                extents[ref] = extent_of(data, careful=needs_care(data))
+        return texts, extents
 
     def _needed(self, value: Plain, ref: Ref) -> Plain:
         """What the library gets to see: handing a value over is what costs most."""
@@ -170,15 +183,6 @@ class _Sizes:
 
 def _is_sized(value: object) -> TypeGuard[str | list[Plain] | dict[str, Plain]]:
     return isinstance(value, str | list | dict)
-
-
-def _check_size(data: bytes, ref: Ref) -> None:
-    if len(data) > MAX_NAMED_BYTES:
-        raise violation(
-            f"{ref.path} has {len(data)} bytes; over {MAX_NAMED_BYTES} a value can only be copied "
-            "by its bare path",
-            ref.column,
-        )
 
 
 def compile_computed(text: str) -> Computed:
