@@ -45,7 +45,7 @@ async def _run(gateway: Gateway) -> int:
     try:
         http = HttpServer(gateway.services, gateway.gate, settings=gateway.settings)
         grpc = GrpcServer(gateway.services, gateway.gate, settings=gateway.settings)
-        gateway.contexts.public_url = http.url
+        gateway.contexts.public_url = gateway.settings.http.public_url or http.url
         await grpc.start()
     except OSError as problem:
         print(f"cannot listen: {problem}", file=sys.stderr)  # noqa: T201

@@ -76,6 +76,12 @@ class HttpSettings(Section):
     allowed_origins: tuple[str, ...] = Field(
         default=(), description="Browser origins that may call. Empty: a foreign Origin is a 403."
     )
+    public_url: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s]+)?$",
+        description="Base URL under which components reach this gateway for call-backs. Empty: the"
+        " address it is bound to.",
+    )
     sse_keepalive_ms: PositiveMilliseconds = Field(
         default=15_000,
         description="Comment lines on idle event streams; proxies cut at 30 to 60 s.",

@@ -6,6 +6,7 @@ labels: the lineage id rides as an exemplar and as a span attribute.
 
 from collections.abc import Callable
 
+from acp_spec.model.enums import SessionStatus
 from gateway.engine.events import (
     AnyEvent,
     AttemptEnded,
@@ -16,10 +17,14 @@ from gateway.engine.events import (
 )
 from gateway.engine.states import SessionState
 from gateway.runtime.context import attempt_span
+from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import AttemptMeasure, Metrics
 from gateway.telemetry.spans import SpanKind, SpanRecord, SpanSink, TraceParent, parse_traceparent
 
 NS_PER_MS = 1_000_000
+
+log = get_log("gateway.sessions")
+"""What went wrong, by lineage; what went well is for metrics and traces."""
 
 
 class Telemetry:
@@ -59,6 +64,17 @@ class Telemetry:
         if started is None:
             return
         outcome = event.error.reason if event.error else "OK"
+        if event.error is not None:
+            log.info(
+                "attempt_failed",
+                session_id=state.session_id,
+                lineage_id=state.opened.lineage_id,
+                call_id=event.call_id,
+                attempt=event.attempt,
+                component=started.component,
+                reason=outcome,
+                side_effect=event.side_effect.value,
+            )
         self._metrics.attempt_ended(
             AttemptMeasure(
                 component=started.component,
@@ -97,6 +113,15 @@ class Telemetry:
         opened = state.opened
         open_ms = event.at_ms - opened.at_ms
         self._metrics.session_ended(opened.workflow, event.status.value, open_ms=open_ms)
+        if event.status is not SessionStatus.SUCCEEDED:
+            log.info(
+                "session_ended",
+                session_id=opened.session_id,
+                lineage_id=opened.lineage_id,
+                workflow=opened.workflow,
+                status=event.status.value,
+                reason=event.error.reason if event.error else "",
+            )
         session = parse_traceparent(opened.traceparent)
         if session is not None and session.sampled:
             self._offer_session(state, event, session=session)
