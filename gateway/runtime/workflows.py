@@ -5,6 +5,7 @@ a cache by digest. A stored version is never re-validated: it was good when it e
 that run on it must go on. Who is registered now is told (`Advice`), and only ambiguity refuses.
 """
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -109,19 +110,19 @@ class Workflows:
 
         Raises INVALID_REQUEST with all problems, ALREADY_EXISTS for other bytes.
         """
+        known = self._versions.get(name, {}).get(version)
+        if known is not None:
+            if known.sha256 != hashlib.sha256(source).hexdigest():
+                message = f"{name}@{version} is stored with other bytes: raise the version instead"
+                raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
+            await self._durable.synced()  # the first put may still be on its way to disk
+            return self._view(name, version), False
         workflow = _checked(source, self._catalog())
         if (workflow.name, workflow.version) != (name, version):
             raise _invalid(
                 f"the file says workflow {workflow.name!r}, version {workflow.version!r}, but the"
                 f" path says {name!r}, {version!r}: make them equal"
             )
-        known = self._versions.get(name, {}).get(version)
-        if known is not None:
-            if known.sha256 != workflow.source_digest:
-                message = f"{name}@{version} is stored with other bytes: raise the version instead"
-                raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
-            await self._durable.synced()  # the first put may still be on its way to disk
-            return self._view(name, version), False
         if len(self._by_digest) >= VERSIONS_MAX:
             raise _invalid(f"{VERSIONS_MAX} versions are stored already")
         self._store_new(workflow, source.decode())

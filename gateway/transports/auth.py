@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from acp_spec.bindings.errors import error
+from acp_spec.bindings.fields import SUPPORTED_VERSIONS, is_supported
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings
@@ -83,6 +84,14 @@ def allow(principal: Principal, scope: str) -> None:
         held = ", ".join(sorted(principal.scopes)) or "none"
         message = f"this needs a token with the scope {scope}; yours has {held}"
         raise _refusal(Reason.PERMISSION_DENIED, message)
+
+
+def check_version(version: str) -> None:
+    """VERSION_UNSUPPORTED for a caller that speaks another major version (SPEC section 1)."""
+    if not is_supported(version):
+        known = ", ".join(SUPPORTED_VERSIONS)
+        message = f"acp-version {version[:20]!r} is not spoken here; supported: {known}"
+        raise _refusal(Reason.VERSION_UNSUPPORTED, message)
 
 
 def bearer(authorization: str) -> str:

@@ -27,7 +27,7 @@ from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
 from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
 from gateway.transports.admin import ADMIN_OPERATIONS
-from gateway.transports.auth import Gate, allow
+from gateway.transports.auth import Gate, allow, check_version
 from gateway.transports.operations import SESSION_OPERATIONS, Caller, stream_events
 from gateway.transports.own_failures import attempted, too_many_streams
 from gateway.transports.ports import Services
@@ -157,6 +157,7 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
             for name, value in context.invocation_metadata() or ()
             if isinstance(value, str)
         }
+        check_version(metadata.get(fields.ACP_VERSION, ""))
         if route.name == _CALL_BACK:
             return Caller(self._services, LOCAL)
         principal: Principal = self._gate.caller(metadata.get(fields.AUTHORIZATION, ""))

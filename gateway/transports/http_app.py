@@ -17,7 +17,7 @@ from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from gateway.telemetry.logs import get_log
 from gateway.transports import pages
 from gateway.transports.admin import ADMIN_OPERATIONS
-from gateway.transports.auth import Gate, allow
+from gateway.transports.auth import Gate, allow, check_version
 from gateway.transports.http_request import (
     ClientGone,
     HttpRequest,
@@ -126,6 +126,8 @@ class HttpApp:
         except WrongMethod as problem:
             await send_response(send, _wrong_method(scope["method"], problem.allowed))
             return
+        if b"acp-version" in headers:
+            check_version(headers[b"acp-version"].decode("latin-1"))
         request = HttpRequest(scope, receive, headers=headers)
         request.params = params
         if isinstance(target, pages.Page):

@@ -1,10 +1,11 @@
 """One HTTP connection: uvicorn's httptools protocol, with what it lacks for strangers as callers.
 
-Headers have a limit; what is no HTTP is refused in the ACP error shape; a client that takes nothing
-can be cut off; and `Upgrade: h2c`, which Java's client sends with its first request, is ignored as
-HTTP allows (the parser alone would drop the request's body).
+Headers and time have limits; what is no HTTP is refused in the ACP error shape; a client that takes
+nothing can be cut off; and `Upgrade: h2c`, which Java's client sends with its first request, is
+ignored as HTTP allows (the parser alone would drop the request's body).
 """
 
+import asyncio
 from typing import Final
 
 import httptools
@@ -17,6 +18,8 @@ from gateway.transports.http_response import failed
 # Headers and request line together; common servers take 8 to 64 KiB.
 HEADER_BYTES_MAX: Final = 64 * 1024
 HEADERS_MAX: Final = 200
+# A whole request must come within this; 4 MiB then need 70 KB/s, and a dribble holds no socket.
+REQUEST_S: Final = 60.0
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
 
 
@@ -27,9 +30,19 @@ class _HeadersTooLarge(Exception):
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
+    request_s = REQUEST_S
     _header_bytes = 0
+    _deadline: asyncio.TimerHandle | None = None
     # True while a head is parsed again whose request is already under way.
     _again = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_deadline()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
@@ -47,6 +60,7 @@ class Protocol(HttpToolsProtocol):
         if self._again:
             return
         self._header_bytes = 0
+        self._start_deadline()
         super().on_message_begin()
         self.scope["extensions"] = {"acp.abort": self.transport.abort}  # type: ignore[dict-item]
 
@@ -68,6 +82,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         # With an upgrade the parser ends the message before its body.
         if not self.parser.should_upgrade():
+            self._end_deadline()
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -79,6 +94,24 @@ class Protocol(HttpToolsProtocol):
         lines.append(b"content-length: %d" % len(response.body))
         self.transport.write(b"\r\n".join([*lines, b"", response.body]))
         self.transport.close()
+
+    def _start_deadline(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.request_s, self._too_slow)
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if getattr(self.cycle, "response_started", False):  # no cycle until a head has come
+            self.transport.abort()  # it was answered before its body came, and dribbles on
+        else:
+            self.send_400_response(f"the request did not come whole within {self.request_s:.0f} s")
 
     def _ignore_upgrade(self) -> None:
         """Go on with a parser that saw the same head without `Upgrade`: it waits for the body."""

@@ -107,7 +107,8 @@ class EventStream:
                 await send_response(self._send, Response(204))
                 return
             await self._start()
-            await self._follow({gone, closing})
+            if self._request.method != "HEAD":
+                await self._follow({gone, closing})
             await self._send({"type": "http.response.body", "body": b""})
         finally:
             await cancelled(gone)

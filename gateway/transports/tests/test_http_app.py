@@ -308,6 +308,14 @@ def test_a_bad_body_is_400_and_says_what_and_where(client: Client, body: bytes, 
     assert where in answer.message or not body
 
 
+def test_another_major_version_is_refused_with_those_supported(client: Client) -> None:
+    refused = ask(client, "GET", "/v1/sessions", headers={"acp-version": "2.0"})
+    assert (refused.status, refused.reason) == (400, "VERSION_UNSUPPORTED")
+    assert "supported: 1.0" in refused.message
+    for version in ("1.0", "1.7", ""):
+        assert ask(client, "GET", "/v1/sessions", headers={"acp-version": version}).status == 200
+
+
 def test_unknown_fields_are_ignored(client: Client) -> None:
     assert ask(client, "POST", "/v1/sessions", body={**OPEN, "colour": "red"}).status == 201
 

@@ -3,17 +3,26 @@
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import grpc
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from acp_spec.model.session import Opened
+from acp_spec.model.session import Opened, OpenSession
 from gateway.config.binds import Bind
-from gateway.runtime.principal import Principal
-from gateway.transports.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX
+from gateway.runtime.principal import LOCAL, Principal
+from gateway.transports.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX, Protocol
 from gateway.transports.http_server import HttpServer, bound_socket
 from gateway.transports.tests.in_memory import House
-from gateway.transports.tests.listening import http_server, run
+from gateway.transports.tests.listening import grpc_server, http_server, run, settings
 
 HOST = b"Host: localhost\r\n"
 
@@ -271,6 +280,101 @@ def test_a_request_under_way_is_told_that_the_server_stops(house: House) -> None
             assert json.loads(answer)["error"]["side_effect"] == "UNKNOWN"
 
     run(story)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\n",
+        b"POST /v1/sessions HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n{",
+    ],
+)
+def test_a_request_that_does_not_come_to_its_end_is_cut(
+    house: House, monkeypatch: pytest.MonkeyPatch, piece: bytes
+) -> None:
+    monkeypatch.setattr(Protocol, "request_s", 0.1)
+
+    async def story() -> None:
+        async with http_server(house) as server:
+            status, _, body = parsed(await say(server, piece))
+            assert status == 400
+            assert "within" in json.loads(body)["error"]["message"]
+
+    run(story)
+
+
+def test_a_slow_answer_is_not_cut_when_its_request_came_whole(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Protocol, "request_s", 0.05)
+
+    async def story() -> None:
+        async with http_server(house) as server:
+            session_id = (await house.sessions.open(OpenSession(workflow="w"), LOCAL))[0].session_id
+            request = b"GET /v1/sessions/%s/events HTTP/1.1\r\n" % session_id.encode()
+            rest = HOST + b"Connection: close\r\n\r\n"
+            stream = asyncio.create_task(say(server, request + rest))
+            while house.sessions.kept[session_id].events == []:
+                await asyncio.sleep(0.2)
+                house.sessions.happen(session_id, "Ended")
+            assert b"event: Ended" in await stream
+
+    run(story)
+
+
+def test_both_bindings_speak_tls(house: House, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+
+    async def story() -> None:
+        chosen = settings(tls={"cert_file": str(cert), "key_file": str(key)})
+        async with http_server(house, chosen) as server, grpc_server(house, chosen) as twin:
+            assert server.url.startswith("https://")
+            trust = ssl.create_default_context(cafile=str(cert))
+            host, _, port = server.address.rpartition(":")
+            reader, writer = await asyncio.open_connection(
+                host, int(port), ssl=trust, server_hostname="localhost"
+            )
+            writer.write(b"GET /healthz HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+            credentials = grpc.ssl_channel_credentials(cert.read_bytes())
+            target = f"localhost:{twin.address.rpartition(':')[2]}"
+            async with grpc.aio.secure_channel(target, credentials) as channel:
+                health = health_pb2_grpc.HealthStub(channel)
+                answer = await health.Check(health_pb2.HealthCheckRequest())
+                assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+    run(story)
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return paths
 
 
 def test_a_taken_port_is_named_with_what_to_do(house: House) -> None:
