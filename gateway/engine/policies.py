@@ -20,6 +20,24 @@ def policy_for(workflow: Workflow | None, step_name: str, *, defaults: Backoff) 
     return _backoff(chosen.params if chosen else b"{}", defaults)
 
 
+def policy_problem(name: str, params: bytes) -> str | None:
+    """What is wrong with a `recovery` block, for the author of the file; None when nothing is."""
+    if name not in POLICY_NAMES:
+        return f"there is no policy {name!r}; known: {', '.join(POLICY_NAMES)}"
+    known = Backoff.__struct_fields__
+    try:
+        given = msgspec.json.decode(params or b"{}", type=dict[str, int])
+    except msgspec.ValidationError as problem:
+        return f"parameters are whole numbers of milliseconds: {problem}"
+    for field, value in given.items():
+        if field not in known:
+            return f"{name} has no parameter {field!r}; it has {', '.join(known)}"
+        if value < 1:
+            return f"{field} must be at least 1"
+    wanted = msgspec.structs.replace(Backoff(), **given)
+    return "base_ms must not be over max_ms" if wanted.base_ms > wanted.max_ms else None
+
+
 @functools.lru_cache(maxsize=256)
 def _backoff(params: bytes, defaults: Backoff) -> Policy:
     given = msgspec.json.decode(params, type=dict[str, int])

@@ -22,6 +22,7 @@ from gateway.engine.definition import (
     Step,
 )
 from gateway.engine.field_reader import Field, FieldReader, hint
+from gateway.engine.policies import policy_problem
 from gateway.engine.workflow_names import OWN_NAMES, RESERVED, RESPONSE_FIELDS, Names
 from gateway.expressions.expression import Expression
 
@@ -98,7 +99,11 @@ def read_recovery(reader: FieldReader, found: Field) -> Recovery | None:
         return None
     policy = reader.text(fields["policy"], pattern=COMPONENT_NAME, advice="a policy's name")
     entries = tuple(entry for entry in found.value.entries if entry.key.text != "policy")
-    return Recovery(policy=policy, params=json_text(MappingTree(entries, found.place)))
+    params = json_text(MappingTree(entries, found.place))
+    problem = policy_problem(policy, params) if policy else None
+    if problem is not None:
+        reader.fault(fields["policy"], problem)
+    return Recovery(policy=policy, params=params)
 
 
 def _outline(reader: FieldReader, tree: Tree, *, path: str) -> _Outline:

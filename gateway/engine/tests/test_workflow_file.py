@@ -92,7 +92,7 @@ steps:
     component: planner@^1.2
     pin: strict
     timeout_ms: 500
-    recovery: {policy: backoff, max_retries: 2}
+    recovery: {policy: backoff, base_ms: 50}
   - {name: e, role: execute, plan: p, require: all, on_error: continue}
   - {name: f, role: execute, action: acp.test.echo, repeat: true, condition: true}
   - name: g
@@ -108,7 +108,7 @@ pin: prefer
     )
     p, e, f, g, r = workflow.steps
     assert (p.version_range, p.timeout_ms, workflow.pin_of(p)) == ("^1.2", 500, PinMode.STRICT)
-    assert p.recovery == Recovery(policy="backoff", params=b'{"max_retries":2}')
+    assert p.recovery == Recovery(policy="backoff", params=b'{"base_ms":50}')
     assert (e.require, e.on_error) == (Require.ALL, OnError.CONTINUE)
     assert f.repeat
     assert f.condition is not None
@@ -285,6 +285,15 @@ BROKEN = [
     ),
     (HEAD + "steps:\n" + PLAN + "recovery: backoff", [(5, 11, "must be an object")]),
     (HEAD + "steps:\n" + PLAN + "recovery: {max: 1}", [(5, 11, "name a policy")]),
+    (HEAD + "steps:\n" + PLAN + "recovery: {policy: magic}", [(5, 20, "no policy 'magic'")]),
+    (
+        HEAD + "steps:\n" + PLAN + "recovery: {policy: backoff, tries: 3}",
+        [(5, 20, "no parameter 'tries'")],
+    ),
+    (
+        HEAD + "steps:\n" + PLAN + "recovery: {policy: backoff, base_ms: soon}",
+        [(5, 20, "whole numbers of milliseconds")],
+    ),
     (HEAD + "steps:\n" + PLAN + "fallback: {}", [(5, 11, "write fallback: {output: ...}")]),
     (HEAD + "steps:\n" + PLAN + "output: plan.output +", [(5, 22, "expected a value")]),
     (HEAD + "steps:\n" + PLAN + "output: judge.output", [(5, 9, "unknown name 'judge'")]),
