@@ -6,7 +6,6 @@ answer; whoever waits for a state says so with `until`.
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -197,4 +196,4 @@ def _value(source: str, key: str) -> str:
     return next(value.split("#")[0].strip() for name, _, value in lines if name == key)
 
 
-__all__ = ["TERMINAL", "Client", "Event", "Reply", "closing", "frames", "opening"]
+__all__ = ["TERMINAL", "Client", "Event", "Reply", "frames", "opening"]

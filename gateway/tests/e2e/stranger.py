@@ -36,7 +36,7 @@ class Stranger:
     """`answers`: the last word of a path below `acp/v1/` to the function that answers it."""
 
     card: dict[str, Any]
-    answers: dict[str, Answer]
+    answers: Mapping[str, Answer]
     asked: list[Asked] = field(default_factory=list)
     url: str = ""
 
@@ -92,6 +92,18 @@ def member(text: str, name: str) -> str:
         at = _skip(text, end)
         at = _skip(text, at + 1) if text[at] == "," else at
     return ""
+
+
+def elements(text: str) -> list[str]:
+    """The texts of an array's elements, exactly as they are written."""
+    found: list[str] = []
+    at = _skip(text, 1)
+    while text[at] != "]":
+        _, end = _DECODER.raw_decode(text, at)
+        found.append(text[at:end])
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    return found
 
 
 def _skip(text: str, at: int) -> int:
