@@ -11,7 +11,17 @@ from acp_spec.model.enums import SessionStatus, SideEffect, StepStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.recovery import Option, Trigger
 from gateway.engine import outcomes
-from gateway.engine.commands import Advance, Call, Command, Decide, Poll, Send, StartTimer
+from gateway.engine.commands import (
+    Advance,
+    Call,
+    CancelCall,
+    Command,
+    Decide,
+    Poll,
+    Record,
+    Send,
+    StartTimer,
+)
 from gateway.engine.events import (
     AttemptEnded,
     AttemptStarted,
@@ -77,6 +87,7 @@ def deferred(state: SessionState, event: Deferred) -> list[Command]:
 
 def refused(state: SessionState, event: Refused) -> list[Command]:
     call = state.calls[event.call_id]
+    assert call.phase is Phase.READY, "only what waits to be sent is refused"
     attempt = AttemptState(
         number=event.attempt,
         queued_at_ms=call.queued_at_ms,
@@ -91,6 +102,7 @@ def refused(state: SessionState, event: Refused) -> list[Command]:
 
 def attempt_started(state: SessionState, event: AttemptStarted) -> list[Command]:
     call = state.calls[event.call_id]
+    assert call.phase is Phase.READY, "only what waits to be sent is started"
     state.budget_left -= event.lease
     if event.deviation is not None:
         state.deviations = (*state.deviations, event.deviation)
@@ -116,10 +128,11 @@ def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
     assert attempt.number == event.attempt, "only the latest attempt is in flight"
     ended = replace(attempt, ended=event, side_effect=event.side_effect)
     spent = _return_lease(state, attempt, event=event)
+    attempts = (*call.attempts[:-1], ended)
     call = replace(
         call,
-        attempts=(*call.attempts[:-1], ended),
-        side_effect=_joined(call.side_effect, event.side_effect),
+        attempts=attempts,
+        side_effect=_joined(attempts),
         retries_left=max(0, call.retries_left - spent),
     )
     if event.error is not None:
@@ -142,10 +155,10 @@ def _return_lease(state: SessionState, attempt: AttemptState, *, event: AttemptE
     return spent
 
 
-def _joined(before: SideEffect, now: SideEffect) -> SideEffect:
+def _joined(attempts: tuple[AttemptState, ...]) -> SideEffect:
     """The side effect of a call over its attempts: what one of them did stays done."""
     order = (SideEffect.NONE, SideEffect.UNKNOWN, SideEffect.PERFORMED)
-    return max(before, now, key=order.index)
+    return max((attempt.side_effect for attempt in attempts), key=order.index)
 
 
 def _failed(state: SessionState, call: CallState, *, trigger: Trigger) -> list[Command]:
@@ -163,12 +176,13 @@ def _accepted(state: SessionState, call: CallState, *, poll_after_ms: int) -> li
     if state.paused_since_ms is None:
         state.paused_since_ms = state.now_ms
     state.status = SessionStatus.WAITING
-    limit = call.created.operation_timeout_ms
+    over_at_ms = state.now_ms + call.operation_limit_ms
     commands: list[Command] = [
-        StartTimer(Timer.POLL, state.now_ms + max(1, poll_after_ms), call_id, call.number)
+        StartTimer(Timer.POLL, state.now_ms + max(1, poll_after_ms), call_id, call.number),
+        StartTimer(Timer.OPERATION, over_at_ms, call_id, call.number),
     ]
-    if limit:
-        commands.append(StartTimer(Timer.OPERATION, state.now_ms + limit, call_id, call.number))
+    if call.cancelling:  # the cancel met a call; what runs now is an operation
+        commands.append(CancelCall(call_id, call.number))
     return commands
 
 
@@ -184,12 +198,8 @@ def operation_ended(state: SessionState, event: OperationEnded) -> list[Command]
     if call.phase is not Phase.OPERATION:
         return []
     attempt = replace(call.attempts[-1], operation=event, side_effect=event.side_effect)
-    call = replace(
-        call,
-        attempts=(*call.attempts[:-1], attempt),
-        side_effect=event.side_effect,
-        phase=Phase.SENT,
-    )
+    attempts = (*call.attempts[:-1], attempt)
+    call = replace(call, attempts=attempts, side_effect=_joined(attempts), phase=Phase.SENT)
     state.calls[event.call_id] = call
     commands = _resume(state)
     if event.error is None:
@@ -226,7 +236,7 @@ def operation_timeout(state: SessionState, event: TimerFired) -> list[Command]:
     call = state.calls.get(event.call_id)
     if call is None or call.phase is not Phase.OPERATION:
         return []
-    message = f"the operation did not end within {call.created.operation_timeout_ms} ms"
+    message = f"the operation did not end within {call.operation_limit_ms} ms"
     failure = error(Reason.TIMEOUT, message, side_effect=SideEffect.UNKNOWN)
     ended = OperationEnded(
         at_ms=event.at_ms,
@@ -248,11 +258,8 @@ def late(state: SessionState, event: Late) -> list[Command]:
         else attempt
         for attempt in call.attempts
     )
-    joined = SideEffect.NONE
-    for attempt in attempts:
-        joined = _joined(joined, attempt.side_effect)
-    state.calls[event.call_id] = replace(call, attempts=attempts, side_effect=joined)
-    return []
+    state.calls[event.call_id] = replace(call, attempts=attempts, side_effect=_joined(attempts))
+    return [Record()] if state.terminal else []
 
 
 def _sharper(before: SideEffect, now: SideEffect) -> SideEffect:

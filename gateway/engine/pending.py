@@ -1,11 +1,11 @@
 """What is still to be done in a state read back from the journal (architecture idea 2).
 
 Recovery re-issues what the state says is pending; it never re-decides and never re-evaluates. An
-attempt that was started and has no end is *lost*: nobody knows what it did.
+attempt that was started and has no end is *lost*: unless it only reads, nobody knows what it did.
 """
 
-from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Boundary, Mode, SideEffect
+from acp_spec.bindings.errors import effective_side_effect, error
+from acp_spec.model.enums import Boundary, Mode
 from acp_spec.model.errors import Reason
 from gateway.engine.commands import Advance, Call, CancelCall, Command, Decide, Poll, StartTimer
 from gateway.engine.events import AttemptEnded, Timer
@@ -15,16 +15,14 @@ from gateway.engine.states import CallState, Phase, SessionState
 def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
     """The end of every attempt that was in flight when the gateway stopped."""
     message = "the gateway stopped while this attempt was in flight"
-    lost = error(
-        Reason.UNAVAILABLE, message, side_effect=SideEffect.UNKNOWN, boundary=Boundary.GATEWAY
-    )
+    lost = error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
     return [
         AttemptEnded(
             at_ms=max(at_ms, state.now_ms),
             call_id=call.created.call_id,
             attempt=call.number,
             error=lost,
-            side_effect=SideEffect.UNKNOWN,
+            side_effect=effective_side_effect(lost, call.created.effect),
             answered=False,
         )
         for call in state.open_calls()
@@ -67,9 +65,5 @@ def _of_operation(call: CallState, at_ms: int) -> list[Command]:
     call_id, number = call.created.call_id, call.number
     if call.cancelling:
         return [CancelCall(call_id, number)]
-    commands: list[Command] = [Poll(call_id, number)]
-    limit = call.created.operation_timeout_ms
-    if limit:
-        over_at_ms = call.operation_since_ms + limit
-        commands.append(StartTimer(Timer.OPERATION, max(at_ms, over_at_ms), call_id, number))
-    return commands
+    over_at_ms = max(at_ms, call.operation_since_ms + call.operation_limit_ms)
+    return [Poll(call_id, number), StartTimer(Timer.OPERATION, over_at_ms, call_id, number)]

@@ -43,7 +43,7 @@ def view(state: SessionState, call: CallState, *, trigger: Trigger, at_ms: int) 
     """The features of this decision, as they are now; they are recorded and never recomputed."""
     created, attempt = call.created, call.attempt
     failure = last_error(call)
-    deadline_ms = state.deadline_at_ms or at_ms + FOREVER_MS
+    deadline_ms = state.deadline_at(at_ms) or at_ms + FOREVER_MS
     return RecoveryView(
         session_id=state.session_id,
         call_id=created.call_id,

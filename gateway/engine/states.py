@@ -34,6 +34,9 @@ from gateway.engine.events import (
 
 RETRIES_PER_CALL = 2
 
+OPERATION_LIMIT_MS = 24 * 60 * 60 * 1000
+"""Of an operation whose card names no limit: its session's deadline stands still, so one is due."""
+
 
 class Phase(enum.Enum):
     """Where a call is between its creation and its one outcome."""
@@ -82,6 +85,17 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def open(self) -> bool:
         return self.phase is not Phase.SETTLED
+
+    @property
+    def operation_limit_ms(self) -> int:
+        """How long this call may run as an operation."""
+        return self.created.operation_timeout_ms or OPERATION_LIMIT_MS
+
+    @property
+    def lease_most(self) -> int:
+        """What the next attempt may be lent: never more than an earlier one was (CTX-012)."""
+        lent = [attempt.started.lease for attempt in self.attempts if attempt.started is not None]
+        return min([self.retries_left, *lent])
 
     @property
     def attempt(self) -> AttemptState | None:
@@ -194,6 +208,15 @@ class SessionState(msgspec.Struct, kw_only=True):
         if self.workflow is None or self.position >= len(self.workflow.steps):
             return None
         return self.workflow.steps[self.position]
+
+    def deadline_at(self, now_ms: int) -> int:
+        """When the session's time is over, as it looks now; 0 without a deadline.
+
+        While a long operation runs the clock stands still (SPEC 9.5): the end moves along.
+        """
+        if not self.deadline_at_ms or self.paused_since_ms is None:
+            return self.deadline_at_ms
+        return self.deadline_at_ms + max(0, now_ms - self.paused_since_ms)
 
     def open_calls(self) -> list[CallState]:
         """Calls that have no outcome yet, in the order they were created."""

@@ -126,8 +126,11 @@ def _cancel_requested(state: SessionState, event: CancelRequested) -> list[Comma
 
 
 def _end_early(state: SessionState, ending: Ending) -> list[Command]:
-    """End as soon as every open call has ended or its grace is over (SPEC 9.4)."""
-    if state.ending is not None and state.ending.status is SessionStatus.CANCELLED:
+    """End as soon as every open call has ended or its grace is over (SPEC 9.4).
+
+    What came first stands: a second reason to end neither asks again nor lengthens the grace.
+    """
+    if state.ending is not None:
         return []
     state.ending = ending
     commands: list[Command] = []

@@ -146,7 +146,7 @@ class Driver:
                 case Call() | Decide():
                     event = self._ask(live, item)
                     if event is not None:
-                        todo.append(event)
+                        todo.appendleft(event)  # applied before anything else is asked: one budget
                 case Event():
                     live.state, commands = step(live.state, item)
                     record.append(item)

@@ -94,7 +94,7 @@ class Executors:
     def _ask(self, live: Live, call: CallState, *, found: Found, is_head: bool) -> AnyEvent | None:
         now_ms = self._driver.now_ms(live)
         left_ms = deadline.timeout_ms(
-            call.created.timeout_ms, live.state.deadline_at_ms, now_ms=now_ms
+            call.created.timeout_ms, live.state.deadline_at(now_ms), now_ms=now_ms
         )
         step_type = call.created.step_type.value
         keys = (f"queue:{step_type}", f"instance:{found.target.component_id}")
@@ -128,7 +128,7 @@ class Executors:
             version=target.card.version,
             instance=target.component_id,
             timeout_ms=left_ms,
-            lease=budget.lease(live.state.budget_left, call.retries_left),
+            lease=budget.lease(live.state.budget_left, call.lease_most),
             wait_ms=max(0, now_ms - call.queued_at_ms),
             queued_at_ms=call.queued_at_ms,
             signals=(target.signals,) if target.signals is not None else (),
@@ -204,7 +204,9 @@ class Executors:
         if call.phase is not Phase.SENT or attempt.number != command.attempt or started is None:
             return
         now_ms = self._driver.now_ms(live)
-        left_ms = deadline.timeout_ms(call.created.timeout_ms, state.deadline_at_ms, now_ms=now_ms)
+        left_ms = deadline.timeout_ms(
+            call.created.timeout_ms, state.deadline_at(now_ms), now_ms=now_ms
+        )
         target = self._targets.instance(started.instance)
         self.inflight += 1
         if target is None or left_ms <= 0:

@@ -219,7 +219,7 @@ class Play:
             version=created.version or "1.0.0",
             instance=f"{created.component}-1",
             timeout_ms=left_ms,
-            lease=budget.lease(self.state.budget_left, call.retries_left),
+            lease=budget.lease(self.state.budget_left, call.lease_most),
             wait_ms=max(0, now_ms - call.queued_at_ms),
             queued_at_ms=call.queued_at_ms,
         )
@@ -231,7 +231,7 @@ class Play:
 
     def _left_ms(self, call: CallState) -> int:
         return deadline.timeout_ms(
-            call.created.timeout_ms, self.state.deadline_at_ms, now_ms=self.now_ms
+            call.created.timeout_ms, self.state.deadline_at(self.now_ms), now_ms=self.now_ms
         )
 
     # ---- the executors: acting -----------------------------------------------------------------
