@@ -76,6 +76,8 @@ LIVING_MODULES: dict[str, str] = {
 DICTATING_DECORATORS = frozenset(
     {"command", "callback", "get", "post", "put", "delete", "exception_handler", "fixture"}
 )
+# The triple that every key-value store takes in this order; naming the value would only add noise.
+STORE_PUT_PARAMETERS = ("table", "key", "value")
 ASGI_PARAMETERS = ("scope", "receive", "send")
 
 # Put together from halves, so that this file does not offend.
@@ -215,7 +217,8 @@ def _is_dictated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if node.name.startswith("__") and node.name.endswith("__") and node.name != "__init__":
         return True
     every = (*node.args.args, *node.args.kwonlyargs)
-    if tuple(a.arg for a in every if a.arg != "self") == ASGI_PARAMETERS:
+    names = tuple(a.arg for a in every if a.arg != "self")
+    if names in (ASGI_PARAMETERS, STORE_PUT_PARAMETERS):
         return True
     if any("typer." in ast.unparse(a.annotation) for a in every if a.annotation):
         return True  # each parameter is an option of a command

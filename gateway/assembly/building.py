@@ -1,8 +1,10 @@
 """From settings to the parts of one gateway, wired but not yet serving."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from acp_spec.model.enums import StepType
 from acp_spec.model.trajectory import Trajectory
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -181,7 +183,17 @@ def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Ou
     metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
     metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(driver.sessions))
     metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
+    metrics.watch_by(
+        "queue_depth",
+        "Calls that wait for a slot of their step type",
+        label="step_type",
+        reads={kind.value: _depth(executors, kind) for kind in StepType},
+    )
     metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
+
+
+def _depth(executors: Executors, kind: StepType) -> Callable[[], float]:
+    return lambda: executors.queue_depth(kind.value)
 
 
 def _workflow_of(workflows: Workflows) -> WorkflowOf:

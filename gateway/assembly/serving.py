@@ -9,6 +9,8 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import uvloop
@@ -42,6 +44,7 @@ def serve(settings: Settings) -> int:
 
 
 async def _run(gateway: Gateway) -> int:
+    asyncio.get_running_loop().set_exception_handler(_survive(gateway))
     try:
         http = HttpServer(gateway.services, gateway.gate, settings=gateway.settings)
         grpc = GrpcServer(gateway.services, gateway.gate, settings=gateway.settings)
@@ -60,11 +63,26 @@ async def _run(gateway: Gateway) -> int:
     await http.started()
     await _recover(gateway)
     await grpc.set_ready(True)
+    if gateway.settings.auth_required and not len(gateway.services.tokens):
+        log.warning(
+            "no_tokens", hint="nobody can call: acp tokens create --scope admin --data-dir DIR"
+        )
     _say_ready(http, grpc)
     await _until_stopped(stop, tasks)
     await _drain(gateway, http, grpc=grpc)
     await _close(gateway, tasks)
     return EXIT_OK
+
+
+def _survive(gateway: Gateway) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """What a callback of ours raised is a fault of ours: logged and counted, the loop lives on."""
+
+    def heard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        cause = context.get("exception")
+        gateway.metrics.loop_failed("event loop")
+        log.error("loop_survived", cause=cause, what=str(context.get("message", "")))
+
+    return heard
 
 
 def _on_signals() -> asyncio.Event:

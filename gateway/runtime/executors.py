@@ -406,6 +406,10 @@ class Executors:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def queue_depth(self, step_type: str) -> int:
+        """Calls of this step type that wait for a slot."""
+        return self._admission.depth(f"queue:{step_type}")[1]
+
     async def idle(self) -> None:
         """Return once no attempt is in flight."""
         while self.inflight:
