@@ -166,7 +166,7 @@ def _over_plan(
     state: SessionState, step: Step, *, entry: StepState, world: World
 ) -> tuple[AnyEvent, ...]:
     """A step over a plan: everything ready is begun at once; it ends when all have ended."""
-    plan = state.plan_of.get(step.plan)
+    plan = state.plan_in(step.plan)
     if plan is None:
         message = f"step {step.plan!r} gave no plan to execute"
         failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
@@ -249,7 +249,7 @@ def _refused_retries(state: SessionState, step: Step) -> tuple[str, ...]:
     answer = state.reflections[-1].response
     if answer.verdict is not Verdict.RETRY:
         return ()
-    named = [state.calls[i] for i in answer.retry_call_ids if i in state.calls]
+    named = [state.calls[i] for i in dict.fromkeys(answer.retry_call_ids) if i in state.calls]
     return tuple(call.created.call_id for call in named if not may_redo(call))
 
 

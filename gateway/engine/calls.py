@@ -205,10 +205,11 @@ def _reusable(state: SessionState, intent: Intent, *, entry: StepState, digest: 
     """An earlier pass that did exactly this already, so that it is not done again (SPEC 9.1)."""
     if entry.generation == 0 or intent.repeat or intent.semantics.effect is Effect.READ:
         return ""
-    if entry.retry_of.get(intent.sub_goal):
+    redone = state.calls.get(entry.retry_of.get(intent.sub_goal, ""))
+    if redone is not None and redone.created.body_digest == digest:
         return ""
     for call in reversed(state.calls.values()):
-        if _did_it(call, intent, digest=digest):
+        if call.created.loop < state.loop and _did_it(call, intent, digest=digest):
             return call.created.reused_from or call.created.call_id
     return ""
 

@@ -56,18 +56,48 @@ def step_ended(state: SessionState, event: StepEnded) -> list[Command]:
     elif event.status is StepStatus.SUCCEEDED and step.role is StepRole.REFLECT:
         _judged(state, step, event=event)
     else:
-        state.position += 1
+        _go_on(state, step)
     return [Advance()]
 
 
 def _failed(state: SessionState, step: Step, *, failure: AcpError | None) -> None:
     """A failed step fails the session unless it may go on, or a later reflect step can decide."""
-    state.position += 1
     if step.on_error is OnError.CONTINUE:
+        _go_on(state, step)
         return
-    if state.workflow is not None and _later_judge(state):
-        return
-    state.ending = Ending(status=SessionStatus.FAILED, error=failure)
+    state.position += 1
+    if not _later_judge(state):
+        state.ending = Ending(status=SessionStatus.FAILED, error=failure)
+
+
+def _go_on(state: SessionState, step: Step) -> None:
+    """To the next step that is not skipped. A judge that did not judge leaves failures undecided."""
+    state.position += 1
+    undecided = _undecided(state) if step.role is StepRole.REFLECT else None
+    if undecided is not None and not _later_judge(state):
+        state.ending = Ending(status=SessionStatus.FAILED, error=undecided)
+    _pass_skipped(state)
+
+
+def _pass_skipped(state: SessionState) -> None:
+    assert state.workflow is not None
+    steps = state.workflow.steps
+    while state.position < len(steps):
+        if state.steps[steps[state.position].name].status is not StepStatus.SKIPPED:
+            return
+        state.position += 1
+
+
+def _undecided(state: SessionState) -> AcpError | None:
+    """The failure of an earlier step that should have ended the session, had no judge come."""
+    assert state.workflow is not None
+    for step in reversed(state.workflow.steps[: state.position]):
+        entry = state.steps[step.name]
+        if step.role is StepRole.REFLECT and entry.status is StepStatus.SUCCEEDED:
+            return None
+        if entry.status is StepStatus.FAILED and step.on_error is OnError.FAIL:
+            return entry.error
+    return None
 
 
 def _later_judge(state: SessionState) -> bool:
@@ -85,15 +115,11 @@ def _later_judge(state: SessionState) -> bool:
             reason = "an earlier step failed; a reflector decides"
             skipped = replace(entry, status=StepStatus.SKIPPED, reason=reason)
             state.steps[steps[index].name] = skipped
-    while state.steps[steps[state.position].name].status is StepStatus.SKIPPED:
-        state.position += 1
+    _pass_skipped(state)
     return True
 
 
 def _judged(state: SessionState, step: Step, *, event: StepEnded) -> None:
-    if not state.reflections or state.reflections[-1].step != step.name:
-        state.position += 1
-        return
     reflection = state.reflections[-1]
     if event.refused_retries:
         noted = replace(reflection, refused_retries=event.refused_retries)
@@ -106,7 +132,7 @@ def _critique(state: SessionState) -> str:
 
 
 def _accept(state: SessionState, step: Step) -> None:
-    state.position += 1
+    _go_on(state, step)
 
 
 def _abort(state: SessionState, step: Step) -> None:
@@ -130,60 +156,59 @@ def _replan(state: SessionState, step: Step) -> None:
     if target is None:
         _loop_limit(state, f"step {step.name!r} asked for REPLAN, which has no target in its `on`")
         return
-    assert state.workflow is not None
-    names = [entry.name for entry in state.workflow.steps]
     if not _next_loop(state):
         return
     state.critique = _critique(state)
-    first = names.index(target)
-    for name in names[first : state.position + 1]:
-        generation = state.steps[name].generation + 1
-        state.steps[name] = StepState(generation=generation)
-    state.position = first
+    _go_back(state, target, again=[])
 
 
 def _retry(state: SessionState, step: Step) -> None:
-    """Do the named calls once more; what hung on them and what came after runs again."""
-    assert state.workflow is not None
-    names = [entry.name for entry in state.workflow.steps]
+    """Do the named calls once more; what was skipped because of them and what came after runs too.
+
+    An earlier `on: {RETRY: ...}` target begins further back. With no call named it is all there is.
+    """
     answer = state.reflections[-1].response
-    named = [state.calls[i] for i in answer.retry_call_ids if i in state.calls]
+    named = [state.calls[i] for i in dict.fromkeys(answer.retry_call_ids) if i in state.calls]
     current = [call for call in named if _is_current(state, call)]
     allowed = [call for call in current if may_redo(call)]
     target = step.target(Verdict.RETRY)
-    if not allowed:
+    if not allowed and (current or target is None):
         _nothing_to_retry(state, step, unsafe=bool(current))
         return
     if not _next_loop(state):
         return
     state.critique = _critique(state)
-    first = min(names.index(call.created.step) for call in allowed)
-    if target is not None:
-        first = min(first, names.index(target))
-    redone = {call.created.step for call in allowed}
-    for name in names[first : state.position + 1]:
-        before = state.steps[name]
-        if name not in redone:
-            state.steps[name] = StepState(generation=before.generation + 1)
+    _go_back(state, target, again=allowed)
+
+
+def _go_back(state: SessionState, target: str | None, *, again: list[CallState]) -> None:
+    """Pass the steps from `target`, or the first call to do again, up to here once more."""
+    assert state.workflow is not None
+    names = [entry.name for entry in state.workflow.steps]
+    places = [names.index(call.created.step) for call in again]
+    first = min(places + ([] if target is None else [names.index(target)]))
+    passed = range(first, state.position + 1)
+    for place in passed:
+        step = state.workflow.steps[place]
+        before = state.steps[step.name]
+        redone = [call for call in again if call.created.step == step.name]
+        if redone and not (step.plan and names.index(step.plan) in passed):
+            state.steps[step.name] = _redo(before, redone)
         else:
-            calls = [call for call in allowed if call.created.step == name]
-            state.steps[name] = _redo(state, name, before=before, calls=calls)
+            retry_of = {call.created.sub_goal: call.created.call_id for call in redone}
+            state.steps[step.name] = StepState(generation=before.generation + 1, retry_of=retry_of)
     state.position = first
 
 
-def _redo(
-    state: SessionState, name: str, *, before: StepState, calls: list[CallState]
-) -> StepState:
-    sub_goals = dict(before.sub_goals)
+def _redo(before: StepState, redone: list[CallState]) -> StepState:
+    """The same pass of a step without the calls to do again, and without what never was a call."""
+    sub_goals = {goal: entry for goal, entry in before.sub_goals.items() if entry.call_id}
     redo, retry_of = dict(before.redo), dict(before.retry_of)
-    for call in calls:
+    for call in redone:
         goal = call.created.sub_goal
-        sub_goals.pop(goal, None)
+        sub_goals.pop(goal)
         redo[goal] = redo.get(goal, 0) + 1
         retry_of[goal] = call.created.call_id
-    for goal, entry in before.sub_goals.items():
-        if entry.status is StepStatus.SKIPPED:
-            sub_goals.pop(goal)
     return replace(
         before,
         status=StepStatus.RUNNING,

@@ -163,7 +163,7 @@ def _goals(state: SessionState, step: Step) -> list[str]:
 
 
 def _plan_goals(state: SessionState, step: Step) -> tuple[SubGoal, ...]:
-    plan = state.plan_of.get(step.plan) if step.plan else None
+    plan = state.plan_in(step.plan) if step.plan else None
     return plan.sub_goals if plan else ()
 
 

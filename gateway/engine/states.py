@@ -218,6 +218,12 @@ class SessionState(msgspec.Struct, kw_only=True):
             return self.deadline_at_ms
         return self.deadline_at_ms + max(0, now_ms - self.paused_since_ms)
 
+    def plan_in(self, step: str) -> Plan | None:
+        """The plan that this pass of a plan step gave; None when it failed, or was skipped."""
+        entry = self.steps.get(step)
+        succeeded = entry is not None and entry.status is StepStatus.SUCCEEDED
+        return self.plan_of.get(step) if succeeded else None
+
     def open_calls(self) -> list[CallState]:
         """Calls that have no outcome yet, in the order they were created."""
         return [call for call in self.calls.values() if call.open]
