@@ -68,6 +68,19 @@ def decode_response(type_: type[T], data: bytes, *, max_bytes: int = MAX_RESPONS
     )
 
 
+def reread(type_: type[T], data: bytes) -> T:
+    """Read a response again that `decode_response` has checked before, leniently, without a scan.
+
+    For whoever keeps the text (a journal): what was refused once is refused again alike.
+    """
+    try:
+        return _read(type_, data, read_as=leniency.safest)
+    except msgspec.ValidationError as said:
+        raise wrong(Direction.RESPONSE, explain(type_, said)) from None
+    except (msgspec.DecodeError, RecursionError) as said:
+        raise wrong(Direction.RESPONSE, f"$: {said}") from None
+
+
 def decode_error(status: int, data: bytes, *, max_bytes: int = MAX_RESPONSE_BYTES) -> ErrorBody:
     """The error of an HTTP answer that is not a success, also when no ACP body came with it."""
     try:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from acp_spec.bindings.fields import MAX_RESPONSE_BYTES, READS_AS
 from acp_spec.codec.payloads import check_each
@@ -47,6 +47,11 @@ def to_proto(message: msgspec.Struct) -> bytes:
     """The message in protobuf's binary form."""
     writing = _writing(type(message))
     return bytes(writing.message(**_tree(writing, message)).SerializeToString())
+
+
+def tree_of(message: msgspec.Struct) -> dict[str, Any]:
+    """What a protobuf field of this message's type is built from, inside a larger message."""
+    return _tree(_writing(type(message)), message)
 
 
 def _tree(writing: "_Writing", message: msgspec.Struct) -> dict[str, Any]:
@@ -97,6 +102,18 @@ def from_proto(type_: type[T], data: bytes, *, direction: Direction = Direction.
     except DecodeError:
         text = f"$: the bytes are not a protobuf message {message_name(type_)}"
         raise wrong(direction, text) from None
+    return built
+
+
+def from_message(
+    type_: type[T], found: Message, *, direction: Direction, max_bytes: int = MAX_RESPONSE_BYTES
+) -> T:
+    """Read and check one part of a larger message that protobuf has parsed already."""
+    try:
+        built: T = _build(_reading(type_, direction), found)
+    except _Wrong as said:
+        raise wrong(direction, str(said)) from None
+    check_each(built, direction, max_bytes=max_bytes)
     return built
 
 

@@ -7,7 +7,7 @@ anything of it runs; a plan that breaks the rules is the planner's failure (PLAN
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.codec.json import decode_response
+from acp_spec.codec.json import reread
 from acp_spec.model.calls import (
     ExecuteResponse,
     ObserveResponse,
@@ -44,7 +44,7 @@ def settled(state: SessionState, call: CallState, *, response: Payload) -> CallS
     """The call with this answer as its outcome: SUCCEEDED, or FAILED when the answer is not one."""
     role = call.created.role
     try:
-        answer = decode_response(RESPONSE_OF[role], bytes(response))
+        answer = reread(RESPONSE_OF[role], bytes(response))
     except AcpFailure as failure:
         return _broken(call, failure.error)
     done = replace(call, phase=Phase.SETTLED, status=StepStatus.SUCCEEDED, response=response)
@@ -93,16 +93,16 @@ def apply(state: SessionState, call: CallState) -> None:
     text = bytes(call.response)
     match created.role:
         case StepRole.PLAN:
-            _take_plan(state, call, answer=decode_response(PlanResponse, text))
+            _take_plan(state, call, answer=reread(PlanResponse, text))
         case StepRole.OBSERVE:
-            memory = decode_response(ObserveResponse, text).memory
+            memory = reread(ObserveResponse, text).memory
             state.memory = memory or state.memory
         case StepRole.REFLECT:
             reflection = ReflectionState(
                 step=created.step,
                 call_id=created.call_id,
                 loop=created.loop,
-                response=decode_response(ReflectResponse, text),
+                response=reread(ReflectResponse, text),
             )
             state.reflections = (*state.reflections, reflection)
         case StepRole.EXECUTE:

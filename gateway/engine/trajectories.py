@@ -5,11 +5,13 @@ What is known to be missing is said in `gaps`. Rewards are added by whoever scor
 
 import msgspec
 
-from acp_spec.codec.json import decode_response, encode
+from acp_spec.codec.json import encode, reread
 from acp_spec.codec.json_text import array_of
 from acp_spec.model.calls import Claim, ExecuteResponse, ObserveResponse, Reward
 from acp_spec.model.enums import StepRole, StepStatus
-from acp_spec.model.payload import payload
+from acp_spec.model.errors import AcpError, AcpFailure
+from acp_spec.model.payload import ABSENT, payload
+from acp_spec.model.recovery import Decision
 from acp_spec.model.trajectory import (
     SCHEMA_VERSION,
     Attempt,
@@ -41,7 +43,7 @@ def trajectory(state: SessionState) -> Trajectory:
         input=opened.input,
         plan=_plans(state),
         calls=tuple(row for call in state.calls.values() for row in attempts(state, call)),
-        decisions=state.decisions,
+        decisions=_decisions(state),
         llm_calls=_llm_calls(state),
         observations=_observations(state),
         reflections=_reflections(state),
@@ -55,6 +57,18 @@ def trajectory(state: SessionState) -> Trajectory:
         ended_at_ms=state.ended_at_ms,
         sequence=state.sequence,
     )
+
+
+def _decisions(state: SessionState) -> tuple[Decision, ...]:
+    """With what became of the call that each was about."""
+    return tuple(
+        msgspec.structs.replace(decision, ended_as=_ended_as(state.calls[decision.call_id]))
+        for decision in state.decisions
+    )
+
+
+def _ended_as(call: CallState) -> str:
+    return "" if call.open else call.status.value
 
 
 def _plans(state: SessionState) -> tuple[PlanVersion, ...]:
@@ -137,11 +151,16 @@ def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> At
     final = attempt.operation or ended
     if final is None:
         return row
-    row = replace(row, error=final.error, ended_at_ms=final.at_ms)
+    row = replace(row, error=final.error or _refusal(call, attempt), ended_at_ms=final.at_ms)
     if ended is not None:
         version = ended.served_version or row.component_version
         row = replace(row, retries_spent=ended.retries_spent, component_version=version)
     return row if final.error else replace(row, output=_output(call, final.response))
+
+
+def _refusal(call: CallState, attempt: AttemptState) -> AcpError | None:
+    """Why an answer that came was not taken: it could not be read, or its plan cannot run."""
+    return call.error if attempt is call.attempt and call.status is StepStatus.FAILED else None
 
 
 def _output(call: CallState, response: msgspec.Raw) -> msgspec.Raw:
@@ -149,7 +168,10 @@ def _output(call: CallState, response: msgspec.Raw) -> msgspec.Raw:
         return response
     if call.status is StepStatus.SUCCEEDED:
         return call.output
-    return decode_response(ExecuteResponse, bytes(response)).output
+    try:
+        return reread(ExecuteResponse, bytes(response)).output
+    except AcpFailure:  # what could not be read made the call fail; the row's error says so
+        return ABSENT
 
 
 def _llm_calls(state: SessionState) -> tuple[LlmCallRow, ...]:
@@ -166,7 +188,7 @@ def _observations(state: SessionState) -> tuple[ObservationRow, ...]:
     rows = []
     for call in state.calls.values():
         if call.created.role is StepRole.OBSERVE and call.status is StepStatus.SUCCEEDED:
-            answer = decode_response(ObserveResponse, bytes(call.response))
+            answer = reread(ObserveResponse, bytes(call.response))
             memory = array_of([encode(item) for item in answer.memory])
             rows.append(
                 ObservationRow(

@@ -84,8 +84,8 @@ class Telemetry:
                 lineage_id=state.opened.lineage_id,
             )
         )
-        session = parse_traceparent(state.opened.traceparent)
-        if session is None or not session.sampled:
+        session = _sampled(state)
+        if session is None:
             return
         what = call.created.action or started.component
         self._spans.offer(
@@ -122,8 +122,8 @@ class Telemetry:
                 status=event.status.value,
                 reason=event.error.reason if event.error else "",
             )
-        session = parse_traceparent(opened.traceparent)
-        if session is not None and session.sampled:
+        session = _sampled(state)
+        if session is not None:
             self._offer_session(state, event, session=session)
 
     def _offer_session(
@@ -146,3 +146,9 @@ class Telemetry:
                 error=event.error.reason if event.error else "",
             )
         )
+
+
+def _sampled(state: SessionState) -> TraceParent | None:
+    """The session's span if it is recorded. Most are not: the flag is looked at before parsing."""
+    header = state.opened.traceparent
+    return parse_traceparent(header) if header.endswith("01") else None

@@ -104,9 +104,10 @@ class Metrics:
 
     def attempt_ended(self, measure: AttemptMeasure) -> None:
         """An attempt has its one terminal event."""
-        exemplar = {"lineage_id": measure.lineage_id}
         self._attempts.at(measure.component, measure.outcome).inc()
-        self._wait_s.at(measure.component).observe(measure.wait_ms / 1000, exemplar)
+        self._wait_s.at(measure.component).observe(measure.wait_ms / 1000)
+        # An exemplar is checked label by label at each use: one a attempt is enough to find it.
+        exemplar = {"lineage_id": measure.lineage_id}
         self._service_s.at(measure.component).observe(measure.service_ms / 1000, exemplar)
 
     def decided(self, trigger: str, option: str) -> None:
