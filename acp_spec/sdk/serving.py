@@ -28,6 +28,7 @@ from acp_spec.proto.v1 import acp_pb2
 from acp_spec.sdk.component import Component
 from acp_spec.sdk.dispatch import Dispatcher
 from acp_spec.sdk.grpc_server import GrpcFront, server_options
+from acp_spec.sdk.http_protocol import Protocol
 from acp_spec.sdk.http_server import HttpFront
 
 DRAIN_S_DEFAULT = 10.0
@@ -131,7 +132,7 @@ class Server:
         self.http = Address(asked.host, bound.getsockname()[1])
         config = uvicorn.Config(
             HttpFront(self.dispatcher),
-            http="httptools",
+            http=Protocol,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -14,11 +14,11 @@ from typing import Final
 
 import uvicorn
 
+from acp_spec.sdk.http_protocol import Protocol
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings
 from gateway.transports.auth import Gate, served_hosts
 from gateway.transports.http_app import HttpApp
-from gateway.transports.http_protocol import Protocol
 from gateway.transports.http_routes import HttpLimits
 from gateway.transports.ports import Services
 from gateway.transports.streaming import StreamTimes

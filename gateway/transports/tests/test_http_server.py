@@ -17,9 +17,9 @@ from cryptography.x509.oid import NameOID
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from acp_spec.model.session import Opened, OpenSession
+from acp_spec.sdk.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX, Protocol
 from gateway.config.binds import Bind
 from gateway.runtime.principal import LOCAL, Principal
-from gateway.transports.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX, Protocol
 from gateway.transports.http_server import HttpServer, bound_socket
 from gateway.transports.tests.in_memory import House
 from gateway.transports.tests.listening import grpc_server, http_server, run, settings

@@ -1,8 +1,9 @@
 """One HTTP connection: uvicorn's httptools protocol, with what it lacks for strangers as callers.
 
-Headers and time have limits; what is no HTTP is refused in the ACP error shape; a client that takes
-nothing can be cut off; and `Upgrade: h2c`, which Java's client sends with its first request, is
-ignored as HTTP allows (the parser alone would drop the request's body).
+Components and the gateway serve with it. Headers and time have limits; what is no HTTP is refused
+in the ACP error shape; a client that takes nothing can be cut off; and `Upgrade: h2c`, which Java's
+client sends with its first request, is ignored as HTTP allows (the parser alone would drop the
+request's body).
 """
 
 import asyncio
@@ -11,9 +12,11 @@ from typing import Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from acp_spec.bindings import fields
 from acp_spec.bindings.errors import error
+from acp_spec.codec import json
+from acp_spec.model.calls import ErrorBody
 from acp_spec.model.errors import Reason
-from gateway.transports.http_response import failed
 
 # Headers and request line together; common servers take 8 to 64 KiB.
 HEADER_BYTES_MAX: Final = 64 * 1024
@@ -88,11 +91,14 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         if self._header_bytes > HEADER_BYTES_MAX or len(self.headers or ()) > HEADERS_MAX:
             msg = f"headers: more than {HEADERS_MAX}, or {HEADER_BYTES_MAX} bytes of them"
-        response = failed(error(Reason.INVALID_REQUEST, msg), (b"connection", b"close"))
-        lines = [b"HTTP/1.1 400 Bad Request", b": ".join(response.content_type)]
-        lines += [b": ".join(header) for header in response.headers]
-        lines.append(b"content-length: %d" % len(response.body))
-        self.transport.write(b"\r\n".join([*lines, b"", response.body]))
+        body = json.encode(ErrorBody(error=error(Reason.INVALID_REQUEST, msg)))
+        lines = [
+            b"HTTP/1.1 400 Bad Request",
+            b"content-type: " + fields.JSON.encode(),
+            b"content-length: %d" % len(body),
+            b"connection: close",
+        ]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
         self.transport.close()
 
     def _start_deadline(self) -> None:
