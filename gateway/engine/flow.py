@@ -71,7 +71,7 @@ def _failed(state: SessionState, step: Step, *, failure: AcpError | None) -> Non
 
 
 def _go_on(state: SessionState, step: Step) -> None:
-    """To the next step that is not skipped. A judge that did not judge leaves failures undecided."""
+    """To the next step that is not skipped. A judge that did not judge left failures undecided."""
     state.position += 1
     undecided = _undecided(state) if step.role is StepRole.REFLECT else None
     if undecided is not None and not _later_judge(state):

@@ -22,6 +22,7 @@ from gateway.engine.world import World
 class _Payload(msgspec.Struct, frozen=True):
     action: str = ""
     arguments: msgspec.Raw = ABSENT
+    context: msgspec.Raw = ABSENT
 
 
 def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallCreated | AcpError:
@@ -31,6 +32,8 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
         asked = msgspec.json.decode(text, type=_Payload)
     except msgspec.MsgspecError as problem:
         return error(Reason.INVALID_REQUEST, f"payload: {problem}")
+    if not is_absent(asked.context):  # it would stand behind ours, and be read instead of it
+        return error(Reason.INVALID_REQUEST, "payload.context: the gateway writes the context")
     plan = step.step_type is StepType.PLAN
     if not plan and not asked.action:
         return error(Reason.INVALID_REQUEST, "payload.action: name the action to execute")
@@ -40,7 +43,7 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
     role = StepRole.PLAN if plan else StepRole.EXECUTE
     action = offer.card.action(asked.action)
     semantics = calls.OF_ROLE[role] if plan or action is None else calls.of_action(action)
-    arguments = text if plan else bytes(asked.arguments) or b"{}"
+    arguments = text if plan else bytes(asked.arguments)
     name = "" if plan else asked.action
     return CallCreated(
         at_ms=world.at_ms,

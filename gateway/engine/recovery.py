@@ -10,7 +10,9 @@ from typing import Protocol
 
 import msgspec
 
-from acp_spec.model.enums import Idempotency, SideEffect
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary, Idempotency, SideEffect
+from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import unit_interval
 from acp_spec.model.recovery import (
     Decision,
@@ -94,13 +96,30 @@ def _unsafe(view: RecoveryView, call: CallState) -> bool:
     )
 
 
-def _outlived(view: RecoveryView, call: CallState) -> bool:
-    """After its TTL a key is forgotten: the gateway never re-sends (SPEC section 4)."""
+def outlived(call: CallState, at_ms: int) -> bool:
+    """Would an attempt at this time come after the key's TTL? Then it is not sent (IDM-009)."""
     created = call.created
     if created.idempotency is not Idempotency.BY_KEY or call.first_sent_ms is None:
         return False
     ttl_ms = created.idempotency_ttl_ms
-    return bool(ttl_ms) and view.elapsed_ms >= ttl_ms
+    return bool(ttl_ms) and at_ms - call.first_sent_ms >= ttl_ms
+
+
+def forgotten(call: CallState) -> AcpError:
+    """Why an attempt that waited beyond its key's TTL is refused."""
+    message = (
+        f"the component may have forgotten the call: it remembers outcomes for"
+        f" {call.created.idempotency_ttl_ms} ms, so it is not sent again"
+    )
+    return error(Reason.RETRY_UNSAFE, message, boundary=Boundary.GATEWAY)
+
+
+def _outlived(view: RecoveryView, call: CallState) -> bool:
+    return outlived(call, _at_ms(view, call))
+
+
+def _at_ms(view: RecoveryView, call: CallState) -> int:
+    return call.created.at_ms + view.elapsed_ms
 
 
 Guard = Callable[[RecoveryView, CallState], bool]
@@ -120,7 +139,7 @@ def masked(
 ) -> tuple[OptionChance, ...]:
     """The options with the forbidden ones at probability 0 and the rest scaled to sum to 1."""
     blocked = next((name for name, holds in GUARDS if holds(view, call)), "")
-    marked = [_mask(option, view, blocked=blocked) for option in options]
+    marked = [_mask(option, view, call=call, blocked=blocked) for option in options]
     total = sum(option.probability for option in marked)
     if total <= 0:
         given_up = OptionChance(option=Option.GIVE_UP, probability=1.0)
@@ -130,11 +149,16 @@ def masked(
     )
 
 
-def _mask(option: OptionChance, view: RecoveryView, *, blocked: str) -> OptionChance:
+def _mask(
+    option: OptionChance, view: RecoveryView, *, call: CallState, blocked: str
+) -> OptionChance:
     if option.option is not Option.RETRY:
         return option
-    late = option.wait_ms >= view.deadline_left_ms
-    why = blocked or ("deadline" if late else "")
+    why = blocked
+    if not why and option.wait_ms >= view.deadline_left_ms:
+        why = "deadline"
+    if not why and outlived(call, _at_ms(view, call) + option.wait_ms):
+        why = "idempotency_ttl"
     return msgspec.structs.replace(option, probability=0.0, masked_by=why) if why else option
 
 

@@ -85,11 +85,11 @@ def step_text(state: SessionState, name: str) -> bytes | None:
 
 
 def _response_fields(state: SessionState, step: Step) -> list[tuple[str, bytes]]:
-    if step.role is StepRole.EXECUTE:
-        return []
-    call = state.call_of(step.name)
+    call = None if step.plan else state.call_of(step.name)
     if call is None or is_absent(call.response):
         return []
+    if step.role is StepRole.EXECUTE:
+        return [("side_effect", _text(call.side_effect.value))]
     members = _MEMBERS.decode(bytes(call.response))
     return [
         (key, bytes(value))

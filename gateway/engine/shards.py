@@ -112,7 +112,8 @@ def changed(before: SessionState | None, after: SessionState) -> list[Row]:
     """The rows that these events changed."""
     rows: list[Row] = []
     old = before.version if before else (0, 0, 0)
-    if after.version[0] != old[0] or (before and before.status is not after.status):
+    moved = after.terminal and after.version != old  # judged, or answered late, after the end
+    if after.version[0] != old[0] or moved or (before and before.status is not after.status):
         rows.append(plan_row(after))
     if after.version[1] != old[1]:
         known = before.calls if before else {}

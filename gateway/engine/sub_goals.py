@@ -128,7 +128,15 @@ def _number(value: Json) -> float | int | None:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
+    """JSON's equality: 1 and 1.0 are equal, 1 and true are not, however deep they lie."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(_equal(a, b) for a, b in pairs)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_equal(left[k], right[k]) for k in left)
+    return left == right
 
 
 COMPARE: dict[Operator, Callable[[Json, Json], bool]] = {

@@ -207,6 +207,8 @@ class Play:
         left_ms = self._left_ms(call)
         verdict = deadline.check(left_ms)
         failure = said or getattr(verdict, "error", None)
+        if failure is None and recovery.outlived(call, now_ms):
+            failure = recovery.forgotten(call)
         if failure is not None:
             return Refused(
                 at_ms=now_ms, call_id=created.call_id, attempt=number, error=failure, policy="gate"

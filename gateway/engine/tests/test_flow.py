@@ -64,7 +64,7 @@ def test_every_verdict_has_its_way() -> None:
     assert set(ON_VERDICT) == set(Verdict)
 
 
-# ---- ends ----------------------------------------------------------------------------------------
+# ---- ends ------------------------------------------------------------------------------
 
 
 def test_accept_succeeds_with_the_output_of_the_workflow() -> None:
@@ -121,7 +121,7 @@ def test_on_error_continue_goes_on_to_the_next_step() -> None:
     assert statuses(done) == {"a": "FAILED", "b": "SUCCEEDED"}
 
 
-# ---- a later reflector decides -----------------------------------------------------------------------
+# ---- a later reflector decides ---------------------------------------------------------
 
 
 def test_after_a_failure_observers_see_it_others_are_skipped_and_the_reflector_decides() -> None:
@@ -195,7 +195,7 @@ def test_an_accepted_failure_is_decided_for_good() -> None:
     assert done.state.status is SessionStatus.SUCCEEDED
 
 
-# ---- REPLAN and loops ------------------------------------------------------------------------------
+# ---- REPLAN and loops ------------------------------------------------------------------
 
 
 def test_replan_goes_back_with_critique_previous_plan_and_what_was_done() -> None:
@@ -243,7 +243,7 @@ def test_a_plan_step_that_fails_in_a_later_loop_leaves_no_old_plan_to_run() -> N
     assert statuses(done)["act"] == "FAILED"
 
 
-# ---- RETRY (SPEC 9.1) ------------------------------------------------------------------------------
+# ---- RETRY (SPEC 9.1) ------------------------------------------------------------------
 
 
 def test_retry_redoes_the_named_call_under_a_new_id() -> None:

@@ -1,4 +1,4 @@
-"""Random workflows, plans and troubled components: everything hangs on one seed and can be repeated.
+"""Random workflows, plans and troubled components: all of it hangs on one seed, to be repeated.
 
 Components are pure: what they answer is a hash of the seed, the call and the attempt.
 """
@@ -76,28 +76,24 @@ def random_workflow(seed: int) -> Workflow:
     steps = []
     has_plan = dice.random() < 0.6
     if has_plan:
-        steps.append("{name: plan, role: plan%s}" % _maybe(dice, ", on_error: continue", 0.2))
+        steps.append(f"name: plan, role: plan{_keep_on(dice)}")
         require = _maybe(dice, ", require: all", 0.3)
-        steps.append("{name: act, role: execute, plan: plan%s%s}" % (require, _keep_on(dice)))
+        steps.append(f"name: act, role: execute, plan: plan{require}{_keep_on(dice)}")
     for number in range(dice.randint(0 if has_plan else 1, 2)):
-        chosen = dice.choice(ACTIONS)
+        argument = f'input_mapping: {{n: "{dice.randint(0, 1)}"}}'
         condition = _maybe(dice, ', condition: "session.loop == 0"', 0.2)
-        steps.append(
-            '{name: s%d, role: execute, action: %s, input_mapping: {n: "%d"}%s%s}'
-            % (number, chosen, dice.randint(0, 1), condition, _keep_on(dice))
-        )
+        chosen = f"name: s{number}, role: execute, action: {dice.choice(ACTIONS)}"
+        steps.append(f"{chosen}, {argument}{condition}{_keep_on(dice)}")
     if dice.random() < 0.5:
-        steps.append("{name: remember, role: observe%s}" % _keep_on(dice))
+        steps.append(f"name: remember, role: observe{_keep_on(dice)}")
     if dice.random() < 0.7:
-        first = "plan" if has_plan else "s0"
-        back = "on: {REPLAN: %s, RETRY: %s}" % (first, "act" if has_plan else "s0")
-        steps.append("{name: judge, role: reflect, %s}" % back)
+        back = "{REPLAN: plan, RETRY: act}" if has_plan else "{REPLAN: s0, RETRY: s0}"
+        steps.append(f"name: judge, role: reflect, on: {back}{_keep_on(dice)}")
     fallback = _maybe(dice, "\nfallback: {output: input}", 0.5)
-    lines = "\n".join(f"  - {text}" for text in steps)
-    loops = dice.randint(1, 4)
+    lines = "\n".join(f"  - {{{text}}}" for text in steps)
     return workflow_of(
         f"workflow: w{seed}\nversion: 1.0.0\nsteps:\n{lines}\n"
-        f"limits: {{max_loops: {loops}}}\noutput: input{fallback}\n"
+        f"limits: {{max_loops: {dice.randint(1, 4)}}}\noutput: input{fallback}\n"
     )
 
 
