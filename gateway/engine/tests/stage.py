@@ -61,6 +61,7 @@ TOOLS = card(
     action("read"),
     action("pay", WRITE, NONE),
     action("book", WRITE, BY_KEY),
+    action("brief", WRITE, BY_KEY, ttl_ms=300),
     action("put", WRITE, NATURAL),
     action("peek", READ, NONE),
     action("grow", WRITE, BY_KEY, operation_ms=60_000),

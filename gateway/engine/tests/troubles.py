@@ -32,7 +32,7 @@ from gateway.engine.tests.stage import (
     workflow_of,
 )
 
-ACTIONS = ("read", "pay", "book", "put", "peek", "grow", "print")
+ACTIONS = ("read", "pay", "book", "put", "peek", "brief", "grow", "print")
 VERDICTS = ("ACCEPT", "ACCEPT", "RETRY", "RETRY", "REPLAN", "FALLBACK", "ABORT")
 
 TROUBLES: tuple[tuple[float, str], ...] = (
