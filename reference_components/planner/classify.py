@@ -19,6 +19,9 @@ OTHER_RULES_WEIGHT = 0.25
 DEMAND_EXPONENT = 1.3
 """A rule of n groups counts n ** 1.3: one that demands more is surer."""
 
+DOUBT = 1.0
+"""As if a rule of one group always spoke for another intent: a lone weak hint is not certainty."""
+
 _WORD = re.compile(r"[A-Z]{2,}|[a-z0-9$£€']+")
 
 
@@ -50,7 +53,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The best intent, and how sure: its share of the score of the best two."""
+    """The best intent, and how sure: its share of its own score, the second's, and DOUBT."""
 
     intent: str
     confidence: float
@@ -68,7 +71,8 @@ def classify(text: str) -> Guess | None:
     if not ranked:
         return None
     second = ranked[1][1] if len(ranked) > 1 else 0.0
-    return Guess(ranked[0][0], ranked[0][1] / (ranked[0][1] + second))
+    best = ranked[0][1]
+    return Guess(ranked[0][0], best / (best + second + DOUBT))
 
 
 def words_of(text: str) -> frozenset[str]:

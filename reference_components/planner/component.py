@@ -22,7 +22,7 @@ from reference_components.planner.classify import Guess, classify
 from reference_components.planner.recollection import QUESTION, Recollection, recollect
 from reference_components.planner.table import HANDOVER, Step, steps_of
 
-SURE_ENOUGH_TO_WRITE = 0.65
+SURE_ENOUGH_TO_WRITE = 0.55
 """Confidence below which nothing is changed on the caller's behalf; README has what it costs."""
 
 _CURRENCIES = {
@@ -153,7 +153,7 @@ def _value(source: str, name: str, *, question: Question) -> bytes:
     value = question.caller.value(source.removeprefix("customer."))
     if value is None:
         raise HandOver(f"there is nothing on file for {question.caller.name} about {name}")
-    if name == "to" and "foreign" in source:
+    if name == "to" and source != "customer.currency":
         value = _currency_meant(question) or value
     if name == "card":
         value = msgspec.json.encode(question.known.card_now(msgspec.json.decode(value, type=str)))
@@ -166,8 +166,8 @@ def _currency_meant(question: Question) -> bytes:
     for code, pattern in _CURRENCIES.items():
         if code != own and re.search(pattern, question.text.lower()):
             return msgspec.json.encode(code)
-    remembered = question.known.currency
-    return msgspec.json.encode(remembered) if remembered and remembered != own else b""
+    remembered = question.known.currency_beside(own)
+    return msgspec.json.encode(remembered) if remembered else b""
 
 
 def _in_the_callers_currency(last: SubGoal, question: Question) -> list[SubGoal]:
@@ -175,11 +175,9 @@ def _in_the_callers_currency(last: SubGoal, question: Question) -> list[SubGoal]
 
     The balance and its currency flow from the ledger's output, byte for byte, into the conversion.
     """
-    wanted = question.known.currency
+    wanted = question.known.currency_beside(question.caller.text("currency"))
     offered = not question.offered or "rates.convert" in question.offered
     if last.action != "ledger.balance" or not wanted or not offered:
-        return []
-    if wanted == question.caller.text("currency"):
         return []
     bindings = (
         Binding(to="/amount", from_=last.id, pointer="/balance"),

@@ -23,7 +23,7 @@ REPLACEMENTS_MAX = 20
 @dataclass(slots=True)
 class Recollection:
     new_cards: dict[str, str] = field(default_factory=dict)
-    currency: str = ""
+    currencies: list[str] = field(default_factory=list)
     handed_over: set[str] = field(default_factory=set)
 
     def card_now(self, card: str) -> str:
@@ -33,6 +33,10 @@ class Recollection:
                 break
             card = self.new_cards[card]
         return card
+
+    def currency_beside(self, own: str) -> str:
+        """The currency last converted into that is not the caller's own; empty when none."""
+        return next((code for code in reversed(self.currencies) if code != own), "")
 
 
 def recollect(memory: Iterable[Memory], caller: str) -> Recollection:
@@ -62,7 +66,7 @@ def _take(known: Recollection, data: dict[str, Json], *, caller: str) -> None:
         case "cards.replace":
             known.new_cards[str(output.get("replaces"))] = str(output.get("card"))
         case "rates.convert":
-            known.currency = str(output.get("to"))
+            known.currencies.append(str(output.get("to")))
 
 
 def _age(item: Memory) -> tuple[int, str]:
