@@ -1,0 +1,1 @@
+"""The bank hotline: its workflow, its data, and what the demo needs to run it."""
