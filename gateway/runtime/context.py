@@ -69,8 +69,9 @@ class ContextMaker:
     def session_of(self, call_id: str, token: str) -> str | None:
         """The session that a call-back token belongs to; None when it is not ours or not for it."""
         session_id, _, _ = token.partition(".")
-        expected = self.token(session_id, call_id)
-        return session_id if hmac.compare_digest(expected, token) else None
+        expected = self.token(session_id, call_id).encode()
+        # As bytes: text beyond ASCII is a wrong token, and compare_digest would not take it.
+        return session_id if hmac.compare_digest(expected, token.encode()) else None
 
 
 def attempt_span(session_traceparent: str, call_id: str, *, attempt: int) -> TraceParent:

@@ -92,8 +92,9 @@ class SessionService:
             await self._until(live.on_end, lambda: live.state.terminal, wait_s=wait_s)
             if live.state.terminal:
                 return views.session_view(live.state), created
+        state = self._find(session_id, principal).state  # what it is now is on disk after the sync
         await self._driver.committer.synced()
-        return views.opened_view(self._find(session_id, principal).state), created
+        return views.opened_view(state), created
 
     async def view(
         self, session_id: str, principal: Principal, *, min_version: str = ""
@@ -101,7 +102,7 @@ class SessionService:
         tombstone = self._erasing.tombstone(session_id, principal)
         if tombstone is not None:
             return tombstone
-        state = self._find(session_id, principal).state
+        state = await self._tellable(self._find(session_id, principal))
         if min_version:
             _check_version(state, min_version)
         return views.session_view(state)
@@ -115,9 +116,11 @@ class SessionService:
         after: str = "",
         limit: int = 50,
     ) -> SessionPage:
-        return self._pages.page(
+        page = self._pages.page(
             principal.tenant, status=status, workflow=workflow, after=after, limit=limit
         )
+        await self._driver.committer.synced()  # it may tell of sessions that have just ended
+        return page
 
     # ---- manual sessions ---------------------------------------------------------------------
 
@@ -145,7 +148,9 @@ class SessionService:
             return not live.state.calls[call_id].open
 
         await self._until(live.on_change, settled, wait_s=wait_s)
-        return views.step_result(live.state, live.state.calls[call_id])
+        state = live.state  # a change was synced, but a later one may have settled the step
+        await self._driver.committer.synced()
+        return views.step_result(state, state.calls[call_id])
 
     async def step_result(
         self, session_id: str, step_key: str, *, principal: Principal
@@ -154,6 +159,7 @@ class SessionService:
         call_id = state.manual.get(step_key)
         if call_id is None:
             raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {step_key!r}"))
+        await self._driver.committer.synced()
         return views.step_result(state, state.calls[call_id])
 
     async def finish(
@@ -165,15 +171,14 @@ class SessionService:
             message = "only a MANUAL session is finished by its client; cancel this one"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))
         if state.terminal and bytes(state.output) == bytes(request.output):
-            return views.session_view(state)
+            return views.session_view(await self._tellable(live))
         _refuse_ended(state)
         if state.open_calls():
             message = "a step is still running: wait for it, or cancel the session"
             raise AcpFailure(error(Reason.CALL_IN_PROGRESS, message))
         at_ms = self._driver.now_ms(live)
         self._driver.feed(live, FinishRequested(at_ms=at_ms, output=request.output))
-        await self._driver.committer.synced()
-        return views.session_view(live.state)
+        return views.session_view(await self._on_disk(live))
 
     # ---- judging, stopping, erasing ----------------------------------------------------------
 
@@ -195,8 +200,7 @@ class SessionService:
         if not live.state.terminal:
             at_ms = self._driver.now_ms(live)
             self._driver.feed(live, CancelRequested(at_ms=at_ms, by=principal.subject))
-        await self._driver.committer.synced()
-        return views.session_view(live.state)
+        return views.session_view(await self._on_disk(live))
 
     async def erase(self, session_id: str, principal: Principal) -> None:
         if self._erasing.tombstone(session_id, principal) is not None:
@@ -210,7 +214,7 @@ class SessionService:
     # ---- the record --------------------------------------------------------------------------
 
     async def trajectory(self, session_id: str, principal: Principal) -> bytes:
-        return encode(self.record(self._find(session_id, principal).state))
+        return encode(self.record(await self._tellable(self._find(session_id, principal))))
 
     @staticmethod
     def record(state: SessionState) -> Trajectory:
@@ -225,7 +229,7 @@ class SessionService:
         live = self._find(session_id, principal) if digest else None
         if live is None or live.state.opened.lineage_id != lineage_id:
             raise AcpFailure(error(Reason.NOT_FOUND, f"there is no lineage {lineage_id!r}"))
-        return msgspec.json.encode(views.lineage_page(live.state))
+        return msgspec.json.encode(views.lineage_page(await self._tellable(live)))
 
     def events(
         self, session_id: str, principal: Principal, *, after: int
@@ -238,8 +242,7 @@ class SessionService:
     async def complete_operation(
         self, call_id: str, token: str, *, result: CompleteOperation
     ) -> None:
-        session_id = self._contexts.session_of(call_id, token)
-        live = self._driver.sessions.find(session_id) if session_id else None
+        live = self._live_of(call_id, token)
         call = live.state.calls.get(call_id) if live else None
         if live is None or call is None or not call.attempts:
             message = "the call-back token does not belong to this call"
@@ -253,6 +256,14 @@ class SessionService:
         else:
             self._complete(live, call, result=result)
         await self._driver.committer.synced()
+
+    def _live_of(self, call_id: str, token: str) -> Live | None:
+        """The session that this call-back token opens; none once it was deleted."""
+        session_id = self._contexts.session_of(call_id, token)
+        try:
+            return self._driver.sessions.find(session_id) if session_id else None
+        except Erased:
+            return None
 
     def _complete(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
         at_ms = self._driver.now_ms(live)
@@ -282,6 +293,20 @@ class SessionService:
         if live is None or live.state.opened.tenant != principal.tenant:
             raise missing
         return live
+
+    async def _on_disk(self, live: Live) -> SessionState:
+        """The state of this moment, once a power cut cannot take it back."""
+        state = live.state
+        await self._driver.committer.synced()
+        return state
+
+    async def _tellable(self, live: Live) -> SessionState:
+        """The state of this moment; that a session has ended is told only when it is on disk."""
+        if not live.state.terminal or live.end_on_disk:
+            return live.state
+        state = await self._on_disk(live)
+        live.end_on_disk = True
+        return state
 
     async def _until(
         self, signals: list[Notify], done: Callable[[], bool], *, wait_s: float
