@@ -28,6 +28,10 @@ _DAY_MS: Final = 86_400_000
 # Every token is held in memory and checked at each start; people and services are fewer.
 TOKENS_MAX: Final = 10_000
 _NAME_CHARACTERS_MAX: Final = 128
+# A token that serves more components than this is one for `*`.
+_NAMES_MAX: Final = 100
+# A century: later dates than that of the year 9999 have no RFC 3339 form.
+_DAYS_MAX: Final = 36_500
 
 
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,8 +163,14 @@ def _check(request: TokenRequest) -> None:
         raise _invalid(f"tenant: must not be empty ({DEFAULT_TENANT!r} where there is only one)")
     if request.names and Scope.COMPONENT not in request.scopes:
         raise _invalid("names: only a token with the scope component serves components")
-    if request.days < 0:
-        raise _invalid("days: must not be negative; 0 is until revoked")
+    if len(request.names) > _NAMES_MAX or not all(map(_is_name, request.names)):
+        raise _invalid(f"names: at most {_NAMES_MAX} names of components, or '*'")
+    if not 0 <= request.days <= _DAYS_MAX:
+        raise _invalid(f"days: must be 0 (until revoked) to {_DAYS_MAX}")
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _NAME_CHARACTERS_MAX and text.isprintable()
 
 
 def _id_of(token: str) -> str:

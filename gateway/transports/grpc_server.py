@@ -15,13 +15,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from acp_spec.bindings import fields
-from acp_spec.bindings.errors import grpc_status
+from acp_spec.bindings.errors import error, grpc_status
 from acp_spec.bindings.routes import GATEWAY_ROUTES, Route
 from acp_spec.codec import proto
 from acp_spec.codec.error_trailer import encode_trailer
 from acp_spec.model import gateway_calls as calls
 from acp_spec.model.calls import ErrorBody
-from acp_spec.model.errors import AcpError
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import payload
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
@@ -152,11 +152,7 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
             raise too_many_streams()
 
     def _caller(self, route: Route, context: grpc.aio.ServicerContext) -> Caller:
-        metadata: dict[str, str] = {
-            name: value
-            for name, value in context.invocation_metadata() or ()
-            if isinstance(value, str)
-        }
+        metadata = _metadata(context)
         check_version(metadata.get(fields.ACP_VERSION, ""))
         if route.name == _CALL_BACK:
             return Caller(self._services, LOCAL)
@@ -261,6 +257,15 @@ def _listen(server: grpc.aio.Server, bind: Bind, *, tls: TlsSettings) -> int:
 
 def _credentials(cert_file: Path, key_file: Path) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(key_file.read_bytes(), cert_file.read_bytes())])
+
+
+def _metadata(context: grpc.aio.ServicerContext) -> dict[str, str]:
+    """The texts beside the message; a token that comes twice is refused, as over HTTP."""
+    pairs = [pair for pair in context.invocation_metadata() or () if isinstance(pair[1], str)]
+    if sum(1 for name, _ in pairs if name == fields.AUTHORIZATION) > 1:
+        message = f"metadata {fields.AUTHORIZATION}: must not be sent twice"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+    return dict(pairs)
 
 
 def _trace(metadata: dict[str, str]) -> Trace:
