@@ -250,6 +250,7 @@ def _notify(live: Live) -> None:
 
 
 def _notify_end(live: Live) -> None:
+    live.end_on_disk = True
     _notify(live)
     for callback in tuple(live.on_end):
         callback()

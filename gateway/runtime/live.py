@@ -26,7 +26,7 @@ Notify = Callable[[], None]
 class Live:
     """One session in memory. `state` is replaced by the driver only."""
 
-    __slots__ = ("on_change", "on_end", "state", "unwritten", "waiting")
+    __slots__ = ("end_on_disk", "on_change", "on_end", "state", "unwritten", "waiting")
 
     def __init__(self, state: SessionState) -> None:
         self.state = state
@@ -38,6 +38,8 @@ class Live:
         """Called after a sync that covers a change: event streams, manual steps."""
         self.on_end: list[Notify] = []
         """Called after the sync that covers the end: clients who wait for that alone."""
+        self.end_on_disk = False
+        """Its end is known to be synced; False where nobody has looked since it was read back."""
 
     @property
     def idle(self) -> bool:

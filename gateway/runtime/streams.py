@@ -38,8 +38,11 @@ class Streams:
             live = self._find(session_id)
             live.on_change.append(changed.set)
             try:
+                on_disk = live.state.sequence  # once the sync is back; what came later may not be
                 await self._driver.committer.synced()
                 for number, event in self._read(session_id, last):
+                    if number > on_disk:
+                        break
                     last = number
                     yield number, type(event).__name__, msgspec.json.encode(event)
                     if isinstance(event, SessionEnded):

@@ -63,12 +63,17 @@ class ForgetfulStore:
     def close(self) -> None:
         """Closing syncs nothing."""
 
-    def crash(self) -> "ForgetfulStore":
-        """The store that is found after a power cut; this one must not be used any more."""
+    def durable(self) -> "ForgetfulStore":
+        """The store that a power cut at this moment would leave; this one goes on."""
         found = ForgetfulStore()
-        for batch in self._durable:
+        for batch in tuple(self._durable):  # the sync thread may add to it meanwhile
             found.write(batch)
         found.sync()
         found.writes = found.syncs = 0
+        return found
+
+    def crash(self) -> "ForgetfulStore":
+        """The store that is found after a power cut; this one must not be used any more."""
+        found = self.durable()
         self._now.close()
         return found
