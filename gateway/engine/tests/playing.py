@@ -95,6 +95,10 @@ class Play:
         self._polls: dict[str, int] = {}
         self.state: SessionState
 
+    @property
+    def status(self) -> str:
+        return self.state.status.value
+
     # ---- what a client does -----------------------------------------------------------------
 
     def open(self) -> "Play":
