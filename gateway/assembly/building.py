@@ -27,6 +27,7 @@ from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.queueing import Admission, SlotsFor
+from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
 from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.streams import Streams
@@ -40,6 +41,7 @@ from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.span_export import OtlpSpans
 from gateway.telemetry.spans import NoSpans, SpanSink
 from gateway.transports.address_guard import AddressGuard
+from gateway.transports.attach_hub import AttachHub, AttachOptions
 from gateway.transports.auth import Gate, served_hosts
 from gateway.transports.dialer import ComponentDialer
 from gateway.transports.ports import Services
@@ -59,6 +61,8 @@ class Gateway:
     prober: Prober
     driver: Driver
     executors: Executors
+    orphans: Orphans
+    hub: AttachHub
     erasing: Erasing
     contexts: ContextMaker
     outbox: Outbox
@@ -136,7 +140,10 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         unready=lambda: tuple(sorted(ground.unready)),
         metrics=ground.metrics,
     )
+    orphans = Orphans(driver, executors, registry, grace_ms=settings.grace.attach_grace_ms)
+    hub = _hub(ground, registry, orphans=orphans)
     _watch(ground.metrics, driver, executors=executors, outbox=outbox)
+    _watch_attached(ground.metrics, hub)
     return Gateway(
         settings=settings,
         store=store,
@@ -145,6 +152,8 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         prober=_prober(ground, registry),
         driver=driver,
         executors=executors,
+        orphans=orphans,
+        hub=hub,
         erasing=erasing,
         contexts=contexts,
         outbox=outbox,
@@ -194,6 +203,27 @@ def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Ou
 
 def _depth(executors: Executors, kind: StepType) -> Callable[[], float]:
     return lambda: executors.queue_depth(kind.value)
+
+
+def _watch_attached(metrics: Metrics, hub: AttachHub) -> None:
+    waiting = "Attempts that wait for a credit of an attached component, or for its return"
+    metrics.watch("attached_instances", "Attached streams", read=lambda: hub.attached)
+    metrics.watch("attach_calls_waiting", waiting, read=lambda: hub.waiting)
+
+
+def _hub(ground: _Ground, registry: Registry, *, orphans: Orphans) -> AttachHub:
+    settings, chance = ground.settings, ground.chance
+    return AttachHub(
+        registry,
+        orphans,
+        after_sync=ground.committer.after_sync,
+        new_id=lambda: chance.random_bytes(ID_BYTES * 2).hex(),
+        options=AttachOptions(
+            reattach_grace_ms=settings.grace.reattach_grace_ms,
+            heartbeat_ms=settings.leases.attach_heartbeat_ms,
+            max_response_bytes=settings.limits.max_response_bytes,
+        ),
+    )
 
 
 def _workflow_of(workflows: Workflows) -> WorkflowOf:

@@ -21,6 +21,7 @@ from gateway.runtime.restart import open_sessions, resume_all
 from gateway.stores.errors import StoreError
 from gateway.telemetry.logs import configure_logs, get_log
 from gateway.telemetry.span_export import OtlpSpans
+from gateway.transports.attach_server import AttachHandler
 from gateway.transports.grpc_server import GrpcServer
 from gateway.transports.http_server import HttpServer
 
@@ -47,7 +48,12 @@ async def _run(gateway: Gateway) -> int:
     asyncio.get_running_loop().set_exception_handler(_survive(gateway))
     try:
         http = HttpServer(gateway.services, gateway.gate, settings=gateway.settings)
-        grpc = GrpcServer(gateway.services, gateway.gate, settings=gateway.settings)
+        grpc = GrpcServer(
+            gateway.services,
+            gateway.gate,
+            settings=gateway.settings,
+            extra=(AttachHandler(gateway.hub, gateway.gate),),
+        )
         gateway.contexts.public_url = gateway.settings.http.public_url or http.url
         await grpc.start()
     except OSError as problem:
@@ -109,9 +115,10 @@ async def _recover(gateway: Gateway) -> None:
     for row in gateway.registry.unreadable:
         log.warning("registration_unreadable", row=row)
     waiting = open_sessions(gateway.store)
-    unreadable = await resume_all(gateway.driver, waiting)
+    unreadable = await resume_all(gateway.driver, waiting, keep=gateway.orphans.keep)
     if waiting:
         log.info("recovered", sessions=len(waiting), unreadable=unreadable)
+    gateway.hub.open()
     gateway.unready.discard("recovering sessions")
 
 
@@ -133,16 +140,19 @@ async def _drain(gateway: Gateway, http: HttpServer, *, grpc: GrpcServer) -> Non
     gateway.executors.draining = True
     grace_s = gateway.settings.grace.drain_grace_ms / 1000
     await grpc.drain()
+    gateway.hub.drain(gateway.settings.grace.drain_grace_ms)
     http.drain()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(grace_s):
             await gateway.executors.idle()
+    gateway.hub.close()
     await grpc.stop(min(1.0, grace_s))
     http.stop()
 
 
 async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     """Stop the parts in the order in which they need each other."""
+    gateway.orphans.close()
     gateway.driver.timers.close()
     await gateway.executors.close()
     await gateway.prober.close()

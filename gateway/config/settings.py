@@ -215,6 +215,10 @@ class GraceSettings(Section):
         default=15_000,
         description="After a start NO_COMPONENT waits so long: a heartbeat of every component.",
     )
+    reattach_grace_ms: Milliseconds = Field(
+        default=10_000,
+        description="Calls of an attached component whose stream dropped stay open; two redials.",
+    )
     drain_grace_ms: Milliseconds = Field(
         default=10_000,
         description="On SIGTERM calls in flight may end; below the usual 30 s of a host.",
@@ -286,6 +290,10 @@ class LeaseSettings(Section):
     """Leases of components and how they are kept."""
 
     default_lease_s: Count = Field(default=15, description="Where a registration names none.")
+    attach_heartbeat_ms: PositiveMilliseconds = Field(
+        default=5_000,
+        description="Attached components beat so often; three beats missed, and the stream is cut.",
+    )
     max_lease_s: Count = Field(
         default=86_400, description="Longer leases hide dead components; those probed need none."
     )

@@ -12,22 +12,30 @@ from gateway.engine.events import AttemptEnded, Timer
 from gateway.engine.states import CallState, Phase, SessionState
 
 
+def attempts_in_flight(state: SessionState) -> list[CallState]:
+    """The calls whose attempt was in flight when the gateway stopped."""
+    return [call for call in state.open_calls() if call.phase is Phase.SENT]
+
+
+def lost_attempt(state: SessionState, call: CallState, at_ms: int) -> AttemptEnded:
+    """The end of an attempt that was in flight, and that nobody will answer for."""
+    message = "the gateway stopped while this attempt was in flight"
+    lost = error(
+        Reason.UNAVAILABLE, message, side_effect=SideEffect.UNKNOWN, boundary=Boundary.GATEWAY
+    )
+    return AttemptEnded(
+        at_ms=max(at_ms, state.now_ms),
+        call_id=call.created.call_id,
+        attempt=call.number,
+        error=lost,
+        side_effect=SideEffect.UNKNOWN,
+        answered=False,
+    )
+
+
 def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
     """The end of every attempt that was in flight when the gateway stopped."""
-    message = "the gateway stopped while this attempt was in flight"
-    lost = error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
-    return [
-        AttemptEnded(
-            at_ms=max(at_ms, state.now_ms),
-            call_id=call.created.call_id,
-            attempt=call.number,
-            error=lost,
-            side_effect=effective_side_effect(lost, call.created.effect),
-            answered=False,
-        )
-        for call in state.open_calls()
-        if call.phase is Phase.SENT
-    ]
+    return [lost_attempt(state, call, at_ms) for call in attempts_in_flight(state)]
 
 
 def pending(state: SessionState, at_ms: int) -> list[Command]:

@@ -6,7 +6,7 @@ answer becomes exactly one event; a permit is closed exactly once, with the atte
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 import msgspec
 
@@ -37,7 +37,7 @@ from gateway.governance import budget, deadline
 from gateway.governance.governor import Wish
 from gateway.governance.verdicts import Admit, Defer
 from gateway.runtime.absence import Absence, Found
-from gateway.runtime.connection import Answer, Outgoing
+from gateway.runtime.connection import Answer, Outgoing, Sink
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
@@ -212,20 +212,42 @@ class Executors:
         if target is None or left_ms <= 0:
             self._not_sent(live, command, gone=target is None)
             return
-        outgoing = Outgoing(
-            context=self._contexts.make(state, call, started=started, timeout_ms=left_ms),
+        outgoing = self._outgoing(live, call, timeout_ms=left_ms)
+        target.connection.send(outgoing, self._sink(state.session_id, command))
+
+    def adopt(
+        self, live: Live, call_id: str, *, adopt: Callable[[Outgoing, Sink], None], at_least_ms: int
+    ) -> None:
+        """Wait for the answer of an attempt that an earlier run of this gateway sent.
+
+        The time that run was away is not the component's: `at_least_ms` are left in any case.
+        """
+        call = live.state.calls[call_id]
+        started = call.attempts[-1].started
+        assert started is not None, "only a started attempt can be in flight"
+        gone_ms = self._driver.now_ms(live) - started.at_ms
+        left_ms = max(at_least_ms, started.timeout_ms - gone_ms)
+        self.inflight += 1
+        sink = self._sink(live.state.session_id, Send(call_id, call.number))
+        adopt(self._outgoing(live, call, timeout_ms=left_ms), sink)
+
+    def _outgoing(self, live: Live, call: CallState, *, timeout_ms: int) -> Outgoing:
+        state, started = live.state, call.attempts[-1].started
+        assert started is not None, "what is sent has been started"
+        return Outgoing(
+            context=self._contexts.make(state, call, started=started, timeout_ms=timeout_ms),
             role=call.created.role,
             effect=call.created.effect,
             body=call.created.body,
             fresh_connection=call.created.idempotency is Idempotency.NONE,
             late_grace_ms=state.opened.cancel_grace_ms,
         )
-        session_id = state.session_id
 
+    def _sink(self, session_id: str, command: Send) -> Sink:
         def sink(answer: Answer, late: bool) -> None:
             self._answered(session_id, command, answer=answer, late=late)
 
-        target.connection.send(outgoing, sink)
+        return sink
 
     def _not_sent(self, live: Live, command: Send, *, gone: bool) -> None:
         if gone:

@@ -1,16 +1,18 @@
 """After a start: bring every session that had not ended back to work, a few at a time.
 
 The list index says which; their journals say what is pending. An attempt that was in flight is lost
-(its side effect UNKNOWN), and the recovery policy decides about it like about any failure. What is
-read back is paced, so that a gateway with many open sessions answers from the start.
+(its side effect UNKNOWN), and the recovery policy decides about it like about any failure; unless
+`keep` takes it, because its instance may come back with it. What is read back is paced, so that a
+gateway with many open sessions answers from the start.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpFailure
-from gateway.engine.pending import lost_attempts, pending
+from gateway.engine.pending import attempts_in_flight, lost_attempt, pending
+from gateway.engine.states import CallState
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Erased
 from gateway.stores.ports import Store, Table
@@ -20,7 +22,14 @@ from gateway.telemetry.logs import get_log
 PACE = 8
 """Sessions resumed before the loop serves others: some milliseconds of replay."""
 
+Keep = Callable[[str, CallState], bool]
+"""`keep(session_id, call)`: whether the call's attempt stays open, for an instance to claim."""
+
 log = get_log(__name__)
+
+
+def _lose_all(session_id: str, call: CallState) -> bool:
+    return False
 
 
 def open_sessions(store: Store) -> list[str]:
@@ -46,7 +55,7 @@ def _tenants(store: Store) -> Iterator[str]:
         beyond = listed_prefix(tenant)[:-1] + b"\x01"
 
 
-async def resume_all(driver: Driver, session_ids: list[str]) -> int:
+async def resume_all(driver: Driver, session_ids: list[str], *, keep: Keep = _lose_all) -> int:
     """Resume them; the number of those that could not be read (logged, left as they are)."""
     unreadable = 0
     driver.open_sessions += len(session_ids)
@@ -54,7 +63,7 @@ async def resume_all(driver: Driver, session_ids: list[str]) -> int:
         if count % PACE == 0:
             await asyncio.sleep(0)
         try:
-            _resume(driver, session_id)
+            _resume(driver, session_id, keep=keep)
         except (AcpFailure, Erased) as problem:
             unreadable += 1
             driver.open_sessions -= 1
@@ -62,11 +71,15 @@ async def resume_all(driver: Driver, session_ids: list[str]) -> int:
     return unreadable
 
 
-def _resume(driver: Driver, session_id: str) -> None:
+def _resume(driver: Driver, session_id: str, *, keep: Keep) -> None:
     live = driver.sessions.find(session_id)
     if live is None or live.state.terminal:
         driver.open_sessions -= 1
         return
     at_ms = driver.now_ms(live)
-    lost = lost_attempts(live.state, at_ms)
+    lost = [
+        lost_attempt(live.state, call, at_ms)
+        for call in attempts_in_flight(live.state)
+        if not keep(session_id, call)
+    ]
     driver.resume(live, pending(live.state, at_ms), events=lost)

@@ -56,7 +56,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _ROUTES: Final[dict[str, Route]] = {route.name: route for route in COMPONENT_ROUTES}
 _CALLS: Final[dict[StepRole, Route]] = {role: _ROUTES[role.value.lower()] for role in StepRole}
-_REQUESTS: Final = {role: msgspec.json.Decoder(route.rpc_in) for role, route in _CALLS.items()}
+REQUESTS: Final = {role: msgspec.json.Decoder(route.rpc_in) for role, route in _CALLS.items()}
 _HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"
 # Beyond the payload limit gRPC still reads so much, so that the refusal is ours, with its reason.
 _FRAMING_BYTES: Final = 64 * 1024
@@ -340,7 +340,7 @@ def _is_ready(channel: grpc.aio.Channel) -> bool:
 def _request(outgoing: Outgoing, left_ms: int) -> bytes:
     """The journaled JSON as protobuf, its payloads' bytes as they are; the time stamped now."""
     context = msgspec.structs.replace(outgoing.context, timeout_ms=left_ms)
-    message = _REQUESTS[outgoing.role].decode(with_context(context, bytes(outgoing.body)))
+    message = REQUESTS[outgoing.role].decode(with_context(context, bytes(outgoing.body)))
     return proto.to_proto(message)
 
 

@@ -36,6 +36,8 @@ from gateway.transports.streaming import cancelled, close_events, next_event
 SERVICE: Final = "acp.v1.Gateway"
 # Read beyond the limit, so that the refusal is ours, with its reason.
 MESSAGE_SLACK_BYTES: Final = 64 * 1024
+# A message of an attached component is a list of frames: as much as gRPC takes by default.
+ATTACH_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 # `grpc-message` travels percent-encoded in a header; the trailer has the whole text.
 STATUS_MESSAGE_MAX: Final = 1_000
 # As many streams as over HTTP would be too many here: each costs a thread-safe queue in the core.
@@ -236,8 +238,9 @@ class GrpcServer:
 
 def server_options(max_request_bytes: int) -> tuple[tuple[str, int], ...]:
     """What the server is told: a fixed port of its own, and sizes that leave refusing to us."""
+    message_bytes = max(2 * max_request_bytes + MESSAGE_SLACK_BYTES, ATTACH_MESSAGE_BYTES)
     return (
-        ("grpc.max_receive_message_length", 2 * max_request_bytes + MESSAGE_SLACK_BYTES),
+        ("grpc.max_receive_message_length", message_bytes),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
     )

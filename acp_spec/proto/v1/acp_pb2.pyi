@@ -1328,18 +1328,20 @@ class AttemptKey(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("component_id", "acp_version", "reattach_grace_ms", "heartbeat_ms", "max_frame_bytes")
+    __slots__ = ("component_id", "acp_version", "reattach_grace_ms", "heartbeat_ms", "max_frame_bytes", "attachment_id")
     COMPONENT_ID_FIELD_NUMBER: _ClassVar[int]
     ACP_VERSION_FIELD_NUMBER: _ClassVar[int]
     REATTACH_GRACE_MS_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ATTACHMENT_ID_FIELD_NUMBER: _ClassVar[int]
     component_id: str
     acp_version: str
     reattach_grace_ms: int
     heartbeat_ms: int
     max_frame_bytes: int
-    def __init__(self, component_id: _Optional[str] = ..., acp_version: _Optional[str] = ..., reattach_grace_ms: _Optional[int] = ..., heartbeat_ms: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ...) -> None: ...
+    attachment_id: str
+    def __init__(self, component_id: _Optional[str] = ..., acp_version: _Optional[str] = ..., reattach_grace_ms: _Optional[int] = ..., heartbeat_ms: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., attachment_id: _Optional[str] = ...) -> None: ...
 
 class AttachHeartbeat(_message.Message):
     __slots__ = ("signals",)
@@ -1361,29 +1363,47 @@ class CancelOutcome(_message.Message):
     response: CancelResponse
     def __init__(self, key: _Optional[_Union[AttemptKey, _Mapping]] = ..., response: _Optional[_Union[CancelResponse, _Mapping]] = ...) -> None: ...
 
+class OperationOutcome(_message.Message):
+    __slots__ = ("call_id", "state", "cancelled", "error")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    state: OperationState
+    cancelled: CancelResponse
+    error: AcpError
+    def __init__(self, call_id: _Optional[str] = ..., state: _Optional[_Union[OperationState, _Mapping]] = ..., cancelled: _Optional[_Union[CancelResponse, _Mapping]] = ..., error: _Optional[_Union[AcpError, _Mapping]] = ...) -> None: ...
+
 class ComponentControlFrame(_message.Message):
-    __slots__ = ("hello", "heartbeat", "cancelled", "drain")
+    __slots__ = ("hello", "heartbeat", "cancelled", "drain", "operation")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     DRAIN_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     heartbeat: AttachHeartbeat
     cancelled: CancelOutcome
     drain: Drain
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[AttachHeartbeat, _Mapping]] = ..., cancelled: _Optional[_Union[CancelOutcome, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ...) -> None: ...
+    operation: OperationOutcome
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[AttachHeartbeat, _Mapping]] = ..., cancelled: _Optional[_Union[CancelOutcome, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., operation: _Optional[_Union[OperationOutcome, _Mapping]] = ...) -> None: ...
 
 class GatewayControlFrame(_message.Message):
-    __slots__ = ("welcome", "cancel", "drain", "refused")
+    __slots__ = ("welcome", "cancel", "drain", "heartbeat", "get_operation", "cancel_operation")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
     DRAIN_FIELD_NUMBER: _ClassVar[int]
-    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    GET_OPERATION_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_OPERATION_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     cancel: CancelRequest
     drain: Drain
-    refused: AcpError
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., cancel: _Optional[_Union[CancelRequest, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., refused: _Optional[_Union[AcpError, _Mapping]] = ...) -> None: ...
+    heartbeat: AttachHeartbeat
+    get_operation: OperationRequest
+    cancel_operation: OperationRequest
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., cancel: _Optional[_Union[CancelRequest, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., heartbeat: _Optional[_Union[AttachHeartbeat, _Mapping]] = ..., get_operation: _Optional[_Union[OperationRequest, _Mapping]] = ..., cancel_operation: _Optional[_Union[OperationRequest, _Mapping]] = ...) -> None: ...
 
 class ComponentControl(_message.Message):
     __slots__ = ("frames",)
@@ -1476,14 +1496,12 @@ class GatewayCallsFrame(_message.Message):
     def __init__(self, call: _Optional[_Union[CallFrame, _Mapping]] = ..., acknowledged: _Optional[_Union[Acknowledged, _Mapping]] = ..., chunk: _Optional[_Union[Chunk, _Mapping]] = ...) -> None: ...
 
 class ComponentCalls(_message.Message):
-    __slots__ = ("instance_id", "incarnation", "frames")
-    INSTANCE_ID_FIELD_NUMBER: _ClassVar[int]
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("attachment_id", "frames")
+    ATTACHMENT_ID_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
-    instance_id: str
-    incarnation: int
+    attachment_id: str
     frames: _containers.RepeatedCompositeFieldContainer[ComponentCallsFrame]
-    def __init__(self, instance_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., frames: _Optional[_Iterable[_Union[ComponentCallsFrame, _Mapping]]] = ...) -> None: ...
+    def __init__(self, attachment_id: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[ComponentCallsFrame, _Mapping]]] = ...) -> None: ...
 
 class GatewayCalls(_message.Message):
     __slots__ = ("frames",)

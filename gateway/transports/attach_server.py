@@ -1,0 +1,181 @@
+"""`acp.v1.Attach` on the gateway's gRPC port: the two streams of components that dial in.
+
+This is the border: who may come in, bytes to frames, and the end of a stream. It must not hang a
+stop of the gateway: whatever waits here also waits for the link's end.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Final, TypeAlias
+
+import grpc
+
+from acp_spec.bindings import fields
+from acp_spec.bindings.errors import error, grpc_status
+from acp_spec.codec import frames
+from acp_spec.codec.error_trailer import encode_trailer
+from acp_spec.model.attach import Hello
+from acp_spec.model.calls import ErrorBody
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.sdk.attach_outbox import Outbox, pump
+from gateway.runtime.principal import Principal, Scope
+from gateway.telemetry.logs import get_log
+from gateway.transports.attach_hub import AttachHub
+from gateway.transports.attach_link import Link
+from gateway.transports.auth import Gate, allow, check_version
+
+CONTROL_RPC: Final = "/acp.v1.Attach/Control"
+CALLS_RPC: Final = "/acp.v1.Attach/Calls"
+# As long as a caller's first bytes may take anywhere; a stream that says nothing costs a task.
+FIRST_MESSAGE_S: Final = 10.0
+STATUS_MESSAGE_MAX: Final = 1_000
+_STATUS: Final = {code.value[0]: code for code in grpc.StatusCode}
+
+Context: TypeAlias = grpc.aio.ServicerContext
+log = get_log(__name__)
+
+
+class AttachHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
+    """Finds the two methods. Give it to GrpcServer as `extra`."""
+
+    def __init__(self, hub: AttachHub, gate: Gate) -> None:
+        self._hub = hub
+        self._gate = gate
+        self._handlers = {
+            CONTROL_RPC: grpc.stream_stream_rpc_method_handler(self._control),
+            CALLS_RPC: grpc.stream_stream_rpc_method_handler(self._calls),
+        }
+
+    def service(
+        self, handler_call_details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler | None:
+        return self._handlers.get(handler_call_details.method)
+
+    async def _control(self, _requests: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            principal = self._principal(context)
+            await self._hub.opened()
+            link = await self._welcomed(context, principal)
+        except AcpFailure as failure:
+            await _abort(failure.error, context)
+            return
+        try:
+            await _both(link, self._hear(link, context), write_all(link.control, context))
+        finally:
+            self._hub.dropped(link)
+        if link.why is not None:
+            await _abort(link.why, context)
+
+    async def _calls(self, _requests: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            self._principal(context)
+            first = await _first(context)
+            max_bytes = self._hub.options.max_response_bytes
+            attachment_id, received = frames.read_component_calls(first, max_bytes=max_bytes)
+            link, attached = self._hub.find(attachment_id)
+        except AcpFailure as failure:
+            await _abort(failure.error, context)
+            return
+
+        def receive(data: bytes) -> None:
+            _, found = frames.read_component_calls(data, max_bytes=max_bytes)
+            attached.connection.receive(found)
+
+        try:
+            attached.connection.receive(received)
+            reading = _read_all(context, receive)
+            await _both(link, reading, write_all(link.calls, context, of_calls=True))
+        finally:
+            self._hub.dropped(link)
+        if link.why is not None:
+            await _abort(link.why, context)
+
+    async def _welcomed(self, context: Context, principal: Principal) -> Link:
+        said = frames.read_component_control(await _first(context))
+        if not said or not isinstance(said[0], Hello):
+            text = "a control stream begins with hello"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, text))
+        link = self._hub.hello(said[0], principal)
+        for more in said[1:]:
+            await self._hub.said(link, more)
+        return link
+
+    async def _hear(self, link: Link, context: Context) -> None:
+        """Until the component ends the stream, or falls silent."""
+        while True:
+            try:
+                async with asyncio.timeout(self._hub.options.silence_s):
+                    data = await context.read()
+            except TimeoutError:
+                text = f"no heartbeat within {self._hub.options.silence_s:g} s"
+                raise AcpFailure(error(Reason.TIMEOUT, text)) from None
+            if data is grpc.aio.EOF:
+                return
+            for said in frames.read_component_control(data):
+                await self._hub.said(link, said)
+
+    def _principal(self, context: Context) -> Principal:
+        metadata = {
+            name: value
+            for name, value in context.invocation_metadata() or ()
+            if isinstance(value, str)
+        }
+        check_version(metadata.get(fields.ACP_VERSION, ""))
+        principal = self._gate.caller(metadata.get(fields.AUTHORIZATION, ""))
+        allow(principal, Scope.COMPONENT)
+        return principal
+
+
+async def _first(context: Context) -> bytes:
+    try:
+        async with asyncio.timeout(FIRST_MESSAGE_S):
+            data = await context.read()
+    except TimeoutError:
+        text = f"no message within {FIRST_MESSAGE_S:g} s"
+        raise AcpFailure(error(Reason.TIMEOUT, text)) from None
+    if data is grpc.aio.EOF:
+        raise AcpFailure(error(Reason.INVALID_REQUEST, "the stream ended before its first message"))
+    return bytes(data)
+
+
+async def _read_all(context: Context, receive: Callable[[bytes], None]) -> None:
+    while (data := await context.read()) is not grpc.aio.EOF:
+        receive(data)
+
+
+async def write_all(outbox: Outbox, context: Context, *, of_calls: bool = False) -> None:
+    """Write what is put on the stream, a message per tick."""
+    await pump(
+        outbox, join=frames.gateway_calls if of_calls else frames.control, write=context.write
+    )
+
+
+async def _both(
+    link: Link, reading: Coroutine[None, None, None], writing: Coroutine[None, None, None]
+) -> None:
+    """Read and write until the peer ends its side or the link is over; whatever ended it is kept.
+
+    At the link's end what is still in the outbox (the reason, say) is not waited for.
+    """
+    tasks = [asyncio.ensure_future(work) for work in (reading, writing, link.over())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            problem = task.exception() if task.done() and not task.cancelled() else None
+            if isinstance(problem, AcpFailure):
+                link.end(problem.error)
+            elif problem is not None and not isinstance(problem, grpc.aio.AbortError):
+                log.info("attach_stream_broke", cause=repr(problem))
+    finally:
+        link.end()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _abort(failure: AcpError, context: Context) -> None:
+    """End the stream with the error's status and trailer; always raises."""
+    trailer = ((fields.ACP_ERROR_TRAILER, encode_trailer(ErrorBody(error=failure))),)
+    await context.abort(
+        _STATUS[grpc_status(failure)], failure.message[:STATUS_MESSAGE_MAX], trailer
+    )
