@@ -28,6 +28,7 @@ from acp_spec.model.enums import Transport
 from reference_components.build import LOG_TAIL_CHARS, Builder, default_build_dir, fill
 from reference_components.readiness import is_serving
 from reference_components.recipe import ComponentSpec, recipes
+from reference_components.undisturbed import undisturbed
 
 READY_TIMEOUT_S = 30.0  # a JVM on a busy two-core machine was seen to need 6 s
 READY_POLL_S = 0.05  # also how soon a process that died is noticed
@@ -222,7 +223,7 @@ class Launcher:
         environment = {name: fill(value, values) for name, value in spec.env.items()}
         self._log_dir.mkdir(parents=True, exist_ok=True)
         log_file = self._log_dir / f"{label}.log"
-        with log_file.open("ab") as log:
+        with log_file.open("ab") as log, undisturbed():
             process = subprocess.Popen(
                 [fill(part, values) for part in spec.run],
                 cwd=state,
@@ -232,8 +233,8 @@ class Launcher:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # a Ctrl-C reaches the launcher only, which then stops us
             )
-        running = Running(spec, process, port=port, log_file=log_file)
-        self._running.append(running)
+            running = Running(spec, process, port=port, log_file=log_file)
+            self._running.append(running)
         return running
 
 

@@ -4,6 +4,7 @@ Third-party libraries are borrowed from the environment of the tests, so that no
 the checkout itself is not on the path.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -78,3 +79,22 @@ def test_a_gateway_serves_from_the_wheel(installed: Path, tmp_path: Path) -> Non
         acp=installed / "acp",
     )
     assert served.stop() == 0
+
+
+def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    """Without other languages on the path: their builds are the business of other tests."""
+    folder = str(tmp_path / "demo")
+    command = [str(installed / "acp"), "demo", "--json", "--limit", "3", "--data-dir", folder]
+    ran = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": str(installed)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["sessions"] == 3
+    assert told["problems"] == []
+    assert str(ROOT) not in ran.stdout

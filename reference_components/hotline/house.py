@@ -7,7 +7,6 @@ them, also after Ctrl-C; what could not be started is told, and the others go on
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from acp_spec.sdk.cli import Output
 from acp_spec.sdk.gateway_client import GatewayClient
 from reference_components.build import LOG_TAIL_CHARS, BuildError
 from reference_components.launcher import Launcher, LaunchError, Missing, Running
+from reference_components.undisturbed import undisturbed
 
 ESSENTIAL = ("hotline-planner", "hotline-memory", "hotline-reflector")
 """Python like the gateway; without them there is no hotline."""
@@ -64,8 +64,10 @@ def open_house(folder: Path, out: Output) -> Iterator[House]:
     """Start everything below `folder`; raises AcpFailure when there can be no hotline."""
     folder.mkdir(parents=True, exist_ok=True)
     launcher = Launcher(log_dir=folder / "components")
-    process = _start_gateway(folder)
+    started: list[subprocess.Popen[bytes]] = []
     try:
+        with undisturbed():
+            started.append(_start_gateway(folder))
         names = (*ESSENTIAL, *SKILLS)
         with out.progress("starting", total=len(names) + 1) as steps:
             house = House("", folder / "gateway", missing=_missing(launcher, names))
@@ -74,12 +76,12 @@ def open_house(folder: Path, out: Output) -> Iterator[House]:
                 _start(launcher, house, name=name)
                 steps.advance()
             steps.say("starting the gateway")
-            house.url = _wait_until_ready(process, folder)
+            house.url = _wait_until_ready(started[0], folder)
         with GatewayClient(house.url) as client:
             _register(client, house)
         yield house
     finally:
-        _stop_all(process, launcher)
+        _stop_all(started, launcher)
 
 
 def _missing(launcher: Launcher, names: tuple[str, ...]) -> tuple[Missing, ...]:
@@ -179,18 +181,21 @@ def _first_line(process: subprocess.Popen[bytes]) -> bytes:
     return said
 
 
-def _stop_all(process: subprocess.Popen[bytes], launcher: Launcher) -> None:
+def _stop_all(started: list[subprocess.Popen[bytes]], launcher: Launcher) -> None:
     """End every process; further Ctrl-Cs do not cut this short, its grace does."""
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process.terminate()
+    with undisturbed():
+        for process in started:
+            process.terminate()
         launcher.stop()
-        try:
-            process.wait(GATEWAY_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-    finally:
-        signal.signal(signal.SIGINT, interrupted)
+        for process in started:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(GATEWAY_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
