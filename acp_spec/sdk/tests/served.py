@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import enum
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
@@ -37,6 +38,29 @@ async def serving(component: Component, *, token: str | None = None) -> AsyncIte
         yield server
     finally:
         await server.stop(drain_s=0.0)
+
+
+class Background:
+    """A server on a thread and loop of its own, for tests that share it and speak raw bytes."""
+
+    def __init__(self, component: Component, *, token: str | None = None) -> None:
+        self._component = component
+        self._token = token
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        server = Server(self._component, http=ANY_PORT, grpc=ANY_PORT, token=self._token)
+        asyncio.run_coroutine_threadsafe(server.start(), self._loop).result(10)
+        self._server = server
+        return server
+
+    def __exit__(self, *failed: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._server.stop(drain_s=0), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
 
 
 def client_of(server: Server, binding: Binding, *, token: str | None = None) -> ComponentClient:
