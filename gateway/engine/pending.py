@@ -20,15 +20,13 @@ def attempts_in_flight(state: SessionState) -> list[CallState]:
 def lost_attempt(state: SessionState, call: CallState, at_ms: int) -> AttemptEnded:
     """The end of an attempt that was in flight, and that nobody will answer for."""
     message = "the gateway stopped while this attempt was in flight"
-    lost = error(
-        Reason.UNAVAILABLE, message, side_effect=SideEffect.UNKNOWN, boundary=Boundary.GATEWAY
-    )
+    lost = error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
     return AttemptEnded(
         at_ms=max(at_ms, state.now_ms),
         call_id=call.created.call_id,
         attempt=call.number,
         error=lost,
-        side_effect=SideEffect.UNKNOWN,
+        side_effect=effective_side_effect(lost, call.created.effect),
         answered=False,
     )
 

@@ -5,7 +5,7 @@ the same. And each event that the engine causes must answer a command that was o
 that nobody asked for, or a timer that nobody set, is a difference.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -57,11 +57,12 @@ ANSWERS: dict[type, type | None] = {
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """One event with the commands it led to."""
+    """One event with the commands it led to; `digest`: of all commands before it."""
 
     number: int
     event: AnyEvent
     commands: tuple[Command, ...]
+    digest: bytes = b""
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -78,25 +79,42 @@ def play(
     events: Iterable[AnyEvent], workflow: Workflow | None
 ) -> tuple[SessionState, list[Played]]:
     """The state the events fold to, and what each of them commanded."""
-    state: SessionState | None = None
+    last: SessionState | None = None
     played = []
+    for state, one in _fold(events, workflow):
+        last = state
+        played.append(one)
+    assert last is not None, "a journal holds at least the opening"
+    return last, played
+
+
+def _fold(
+    events: Iterable[AnyEvent], workflow: Workflow | None
+) -> Iterator[tuple[SessionState, Played]]:
+    state: SessionState | None = None
     for number, event in enumerate(events, 1):
+        digest = b"" if state is None else state.commands_digest
         if state is None:
             assert isinstance(event, Opened), "a journal begins with the opening"
             state, commands = begin(workflow, event)
         else:
             state, commands = step(state, event)
-        played.append(Played(number=number, event=event, commands=tuple(commands)))
-    assert state is not None, "a journal holds at least the opening"
-    return state, played
+        yield state, Played(number=number, event=event, commands=tuple(commands), digest=digest)
 
 
 def check(events: Iterable[AnyEvent], workflow: Workflow | None) -> Replayed:
-    """Replay a journal and say whether it commands what it did."""
-    state, played = play(events, workflow)
-    difference = _digest_difference(played, workflow) or _unexplained(played)
+    """Replay a journal and say whether it commands what it did; a misfit is told, never raised."""
+    session_id, difference = "", ""
+    played: list[Played] = []
+    try:
+        for state, one in _fold(events, workflow):
+            session_id = state.session_id
+            played.append(one)
+    except (AssertionError, LookupError) as problem:
+        difference = f"event {len(played) + 1} does not fit what came before: {problem}"
+    difference = difference or _digest_difference(played) or _unexplained(played)
     return Replayed(
-        session_id=state.session_id,
+        session_id=session_id,
         events=len(played),
         commands=sum(len(one.commands) for one in played),
         same=not difference,
@@ -104,19 +122,12 @@ def check(events: Iterable[AnyEvent], workflow: Workflow | None) -> Replayed:
     )
 
 
-def _digest_difference(played: list[Played], workflow: Workflow | None) -> str:
-    """Fold again up to the end and compare the hash that the session wrote down."""
-    state: SessionState | None = None
+def _digest_difference(played: list[Played]) -> str:
+    """The hash that the session wrote down at its end, against that of the commands before it."""
     for one in played:
-        event = one.event
-        written = event.commands_digest if isinstance(event, SessionEnded) else ""
-        if written and state is not None and state.commands_digest.hex() != written:
+        written = one.event.commands_digest if isinstance(one.event, SessionEnded) else ""
+        if written and one.digest.hex() != written:
             return f"event {one.number}: the commands before it hash to another digest"
-        if state is None:
-            assert isinstance(event, Opened), "a journal begins with the opening"
-            state, _ = begin(workflow, event)
-        else:
-            state, _ = step(state, event)
     return ""
 
 
