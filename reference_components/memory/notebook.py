@@ -1,8 +1,8 @@
 """The file behind the memory: SQLite with a full-text index (FTS5), one transaction per call.
 
 Storing, recalling and remembering the answer happen together or not at all, which is what makes a
-repeat after a crash exact. Recall ranks by words (bm25); what relevance leaves of the limit is
-filled with the newest, because a caller's last call matters even when its words do not match.
+repeat after a crash exact. Recall ranks by words (bm25), for at most half of the limit; the newest
+fill the rest, because a caller's last call matters even when its words do not match.
 """
 
 import re
@@ -131,7 +131,7 @@ class Notebook:
         found: dict[int, Memory] = {}
         query = _fts_query(recall.query)
         if query:
-            owned = (owner.tenant, owner.customer, limit)
+            owned = (owner.tenant, owner.customer, limit - limit // 2)
             for number, session, step, data, bm25 in self._rows.execute(_BY_WORDS, (query, *owned)):
                 found[number] = _memory(number, (session, step, data), score=_score(bm25))
         rows = self._rows.execute(_NEWEST, (owner.tenant, owner.customer, limit)).fetchall()
