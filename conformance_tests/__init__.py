@@ -1,5 +1,6 @@
-"""The suite that any third party runs against its component, in any language.
+"""The suite that any third party runs against its component or gateway, in any language.
 
-Empty for now: the cases come with their own change, one per requirement of
-`acp_spec/requirements`. This package will import only `acp_spec` and reach components by wire.
+Cases are data (`cases/`), one requirement of `acp_spec/requirements` each; `runner` expands and
+runs them; `raw` writes bytes; `broken` holds the peers that prove the cases. This package imports
+only `acp_spec` and reaches everything else by wire.
 """

@@ -1,0 +1,1 @@
+"""Peers that keep every rule but one: the proof that each case can fail, for its reason."""

@@ -1,0 +1,1 @@
+"""Messages as trees of plain values: what a case changes, drops and compares, on both bindings."""

@@ -1,0 +1,1 @@
+"""From cases (data) to results: library, expansion, execution, results, report."""

@@ -1,0 +1,235 @@
+"""The vocabulary of `expect`: one function per key, each says what is wrong or nothing.
+
+A check compares and never sends. Keys that belong to one binding hold on the other by definition.
+`judge` names rules that need more than a comparison; they stand in `judges`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Final, cast
+
+from conformance_tests.messages.tree import NoSuchPlace, Text, Tree, Value, at, plain
+from conformance_tests.runner.answers import Answer
+from conformance_tests.runner.results import Finding
+
+Check = Callable[[Answer, Value], str | None]
+BODY_SHOWN = 160
+
+
+def one_of(wanted: Value) -> list[Value]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def _ok(answer: Answer, wanted: Value) -> str | None:
+    if answer.ok is wanted:
+        return None
+    return f"expected {'success' if wanted else 'an error'}, got {answer.said}"
+
+
+def _code(answer: Answer, wanted: Value) -> str | None:
+    if not answer.ok and answer.code in one_of(wanted):
+        return None
+    return f"expected code {_listed(wanted)}, got {answer.said}"
+
+
+def _reason(answer: Answer, wanted: Value) -> str | None:
+    if not answer.ok and answer.reason in one_of(wanted):
+        return None
+    return f"expected reason {_listed(wanted)}, got {answer.said}"
+
+
+def _side_effect(answer: Answer, wanted: Value) -> str | None:
+    if answer.side_effect in one_of(wanted):
+        return None
+    stated = answer.side_effect or "none stated"
+    return f"expected side effect {_listed(wanted)}, got {stated} ({answer.said})"
+
+
+def _retryable(answer: Answer, wanted: Value) -> str | None:
+    stated = bool((answer.error or {}).get("retryable"))
+    return None if stated is wanted else f"expected retryable {wanted}, got {stated}"
+
+
+def _status(answer: Answer, wanted: Value) -> str | None:
+    if answer.binding != "http":
+        return None
+    if isinstance(wanted, dict):
+        refused = one_of(wanted["not"])
+        return f"status {answer.status}" if answer.status in refused else None
+    allowed = one_of(wanted)
+    return (
+        None
+        if answer.status in allowed
+        else f"expected status {_listed(wanted)}, got {answer.status}"
+    )
+
+
+def _grpc(answer: Answer, wanted: Value) -> str | None:
+    if answer.binding != "grpc":
+        return None
+    if isinstance(wanted, dict):
+        refused = one_of(wanted["not"])
+        return f"gRPC status {answer.grpc}" if answer.grpc in refused else None
+    return (
+        None if answer.grpc in one_of(wanted) else f"expected {_listed(wanted)}, got {answer.grpc}"
+    )
+
+
+def _body(answer: Answer, wanted: Value) -> str | None:
+    """`error`: an error body is there; `any`: the message can be read."""
+    if wanted == "error":
+        return None if answer.error else f"no error body: {shown(answer)}"
+    return None if answer.tree is not None else f"not a {answer.message}: {shown(answer)}"
+
+
+def _content_type(answer: Answer, wanted: Value) -> str | None:
+    if answer.binding != "http":
+        return None
+    stated = answer.headers.get("content-type", "").partition(";")[0].strip()
+    return (
+        None if stated in one_of(wanted) else f"expected {_listed(wanted)}, got {stated or 'none'}"
+    )
+
+
+def _at(answer: Answer, wanted: Value) -> str | None:
+    for path, value in cast("Tree", wanted).items():
+        problem = place(answer.tree, path, value)
+        if problem:
+            return problem
+    return None
+
+
+def place(tree: Value, path: str, wanted: Value) -> str | None:
+    """What is wrong at one place; `wanted` is a value or `{is, one_of, matches, min, max, ...}`."""
+    try:
+        found = at(tree, path)
+    except NoSuchPlace:
+        return None if wanted == {"is": "absent"} else f"{path} is absent"
+    if isinstance(wanted, dict) and set(wanted) & set(_OPERATORS) and len(wanted) <= 2:
+        for name, operand in wanted.items():
+            problem = _OPERATORS[name](plain(found), operand)
+            if problem:
+                return f"{path}: {problem}"
+        return None
+    expected, got = plain(wanted), plain(found)
+    return None if same(expected, got) else f"{path}: expected {expected!r}, got {got!r}"
+
+
+def same(expected: Value, got: Value) -> bool:
+    """Equal as JSON values; 1 and 1.0 are, true and 1 are not."""
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    return expected == got
+
+
+def _is(found: Value, operand: Value) -> str | None:
+    return "is there" if operand == "absent" else None
+
+
+def _in(found: Value, operand: Value) -> str | None:
+    return (
+        None if found in one_of(operand) else f"expected one of {_listed(operand)}, got {found!r}"
+    )
+
+
+def _matches(found: Value, operand: Value) -> str | None:
+    return None if re.fullmatch(str(operand), str(found)) else f"{found!r} is not like {operand}"
+
+
+def _min(found: Value, operand: Value) -> str | None:
+    return None if _number(found) >= _number(operand) else f"{found!r} is less than {operand}"
+
+
+def _max(found: Value, operand: Value) -> str | None:
+    return None if _number(found) <= _number(operand) else f"{found!r} is more than {operand}"
+
+
+def _length(found: Value, operand: Value) -> str | None:
+    size = len(found) if isinstance(found, list | dict | str) else -1
+    return None if size == operand else f"expected {operand} items, got {size}"
+
+
+def _contains(found: Value, operand: Value) -> str | None:
+    text = found if isinstance(found, str | list) else str(found)
+    return None if operand in text else f"{found!r} lacks {operand!r}"
+
+
+def _number(value: Value) -> Decimal:
+    return Decimal(str(value)) if isinstance(value, int | float | Decimal) else Decimal("NaN")
+
+
+_OPERATORS: Final[dict[str, Callable[[Value, Value], str | None]]] = {
+    "is": _is,
+    "one_of": _in,
+    "matches": _matches,
+    "min": _min,
+    "max": _max,
+    "length": _length,
+    "contains": _contains,
+}
+
+
+def _text(answer: Answer, wanted: Value) -> str | None:
+    """Payloads byte for byte."""
+    for path, value in cast("Tree", wanted).items():
+        try:
+            found = at(answer.tree, path)
+        except NoSuchPlace:
+            return f"{path} is absent ({answer.said})"
+        expected = value.data if isinstance(value, Text) else str(value).encode()
+        got = found.data if isinstance(found, Text) else repr(found).encode()
+        if got != expected:
+            return f"{path}: sent {expected[:BODY_SHOWN]!r}, got {got[:BODY_SHOWN]!r}"
+    return None
+
+
+def _within_ms(answer: Answer, wanted: Value) -> str | None:
+    late = answer.elapsed_ms > float(cast("int", wanted))
+    return f"answered after {answer.elapsed_ms:.0f} ms, not within {wanted}" if late else None
+
+
+def _not_before_ms(answer: Answer, wanted: Value) -> str | None:
+    early = answer.elapsed_ms < float(cast("int", wanted))
+    return f"answered after {answer.elapsed_ms:.0f} ms, before {wanted}" if early else None
+
+
+def _trailer_max(answer: Answer, wanted: Value) -> str | None:
+    size = len(answer.trailer or b"")
+    return f"acp-error-bin has {size} bytes" if size > cast("int", wanted) else None
+
+
+CHECKS: Final[dict[str, Check]] = {
+    "ok": _ok,
+    "code": _code,
+    "reason": _reason,
+    "side_effect": _side_effect,
+    "retryable": _retryable,
+    "status": _status,
+    "grpc": _grpc,
+    "body": _body,
+    "content_type": _content_type,
+    "at": _at,
+    "text": _text,
+    "within_ms": _within_ms,
+    "not_before_ms": _not_before_ms,
+    "trailer_max_bytes": _trailer_max,
+}
+
+
+def shown(answer: Answer) -> str:
+    """The beginning of what came, for a person."""
+    return repr(answer.body[:BODY_SHOWN]) if answer.body else "nothing"
+
+
+def _listed(wanted: Value) -> str:
+    return " or ".join(str(item) for item in one_of(wanted))
+
+
+def run_checks(expect: Tree, answer: Answer, *, label: str) -> Iterator[Finding | None]:
+    """One entry per key: what is wrong, or None."""
+    for key, wanted in expect.items():
+        if key == "judge":
+            continue
+        problem = CHECKS[key](answer, wanted)
+        yield None if problem is None else Finding(check=f"{label}.{key}", message=problem)

@@ -1,0 +1,104 @@
+"""From cases to what is planned: one entry per binding and variant, settled before any call.
+
+A case that is about something the target does not declare becomes one entry that is not applicable;
+one that is declared but cannot be sent becomes one that is not tested. Both keep their reason.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from conformance_tests.messages.tree import Value
+from conformance_tests.runner.library import Case
+from conformance_tests.runner.requirements import Level
+from conformance_tests.runner.results import Outcome, Result
+from conformance_tests.runner.subject import NotDeclared, Untestable
+
+
+class Declares(Protocol):
+    """What a case asks of the target's declarations."""
+
+    def need(self, what: str) -> None:
+        """Raises NotDeclared."""
+
+    def source(self, name: str) -> list[tuple[str, Value]]:
+        """What there is of this kind, with labels. Raises NotDeclared, Untestable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One case in one variant over one binding; `settled` when it will not be run."""
+
+    case: Case
+    binding: str
+    label: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    settled: Outcome | None = None
+    reason: str = ""
+
+    @property
+    def variant(self) -> str:
+        return f"{self.binding}[{self.label}]" if self.label else self.binding
+
+    @property
+    def id(self) -> str:
+        return f"{self.case.id}@{self.variant}" if self.variant else self.case.id
+
+    def result(self, outcome: Outcome, *, reason: str = "") -> Result:
+        """A result of this entry in which nothing was checked."""
+        return Result(
+            case=self.case.id,
+            variant=self.variant,
+            requirement=self.case.requirement,
+            outcome=outcome,
+            level=level_of(self.case),
+            checks_planned=self.case.checks,
+            reason=reason,
+        )
+
+
+def level_of(case: Case) -> Level:
+    return case.requirement.level
+
+
+def plan(cases: Iterable[Case], declared: Declares, *, bindings: Sequence[str]) -> list[Planned]:
+    """Everything that a run owes a result."""
+    return [entry for case in cases for entry in _of_case(case, declared, bindings=bindings)]
+
+
+def _of_case(case: Case, declared: Declares, *, bindings: Sequence[str]) -> Iterator[Planned]:
+    over = [binding for binding in case.over if binding in bindings]
+    if not over:
+        reason = f"the target was not given over {' or '.join(case.over)}"
+        yield Planned(
+            case=case, binding=case.over[0], settled=Outcome.NOT_APPLICABLE, reason=reason
+        )
+        return
+    try:
+        for what in case.needs:
+            declared.need(what)
+        variants = list(_variants(case, declared))
+    except NotDeclared as lack:
+        settled, reason = Outcome.NOT_APPLICABLE, str(lack)
+    except Untestable as lack:
+        settled, reason = Outcome.NOT_TESTED, str(lack)
+    else:
+        for binding in over:
+            for label, values in variants:
+                yield Planned(case=case, binding=binding, label=label, values=values)
+        return
+    yield Planned(case=case, binding=over[0], settled=settled, reason=reason)
+
+
+def _variants(case: Case, declared: Declares) -> Iterator[tuple[str, dict[str, Value]]]:
+    """The product of the case's axes; a case without axes is one variant without a label."""
+    axes = []
+    for name, source in case.each.items():
+        if isinstance(source, list):
+            axes.append([(str(value), name, value) for value in source])
+        else:
+            found = declared.source(str(source))
+            axes.append([(label, name, value) for label, value in found])
+    for chosen in itertools.product(*axes):
+        yield ",".join(label for label, _, _ in chosen), {name: value for _, name, value in chosen}
