@@ -115,7 +115,8 @@ def changed(before: SessionState | None, after: SessionState) -> list[Row]:
     moved = after.terminal and after.version != old  # judged, or answered late, after the end
     if after.version[0] != old[0] or moved or (before and before.status is not after.status):
         rows.append(plan_row(after))
-    if after.version[1] != old[1]:
+    ending = before is not None and after.ending is not before.ending  # settles calls by itself
+    if after.version[1] != old[1] or ending:
         known = before.calls if before else {}
         rows.extend(
             execution_row(call)
