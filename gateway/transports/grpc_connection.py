@@ -60,7 +60,8 @@ REQUESTS: Final = {role: msgspec.json.Decoder(route.rpc_in) for role, route in _
 _HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"
 # Beyond the payload limit gRPC still reads so much, so that the refusal is ours, with its reason.
 _FRAMING_BYTES: Final = 64 * 1024
-_TOO_LARGE_TEXT: Final = "Received message larger than max"
+# gRPC's words, as it came (`Received ...`) and unpacked (`Decompressed ...`).
+_TOO_LARGE_TEXT: Final = " message larger than max"
 # Calls on a channel that is being replaced may still end.
 _CLOSING_GRACE_S: Final = 30.0
 

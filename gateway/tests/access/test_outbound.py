@@ -157,7 +157,8 @@ def test_a_packed_message_is_not_unpacked(
     with grpc_component(name, b'"' + b"0" * (BOMB_MIB * 1024 * 1024) + b'"', compression) as port:
         assert register(client, f"grpc://127.0.0.1:{port}", "GRPC").status == 201
         view = look(client, name)
-    assert view["status"] == "FAILED", view
+    assert view["error"]["reason"] == "PAYLOAD_TOO_LARGE", view
+    assert view["error"]["side_effect"] == "NONE", "the action is READ"
     assert peak_rss_mib(served.pid) - before < GROWTH_MIB_MAX
 
 
