@@ -8,7 +8,6 @@ addresses); each look-up takes the next one, the last one stays. Look-ups are no
 import json
 import os
 import socket
-import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def main() -> None:
     uvloop.Loop.getaddrinfo = getaddrinfo  # type: ignore[assignment,method-assign]
     from gateway.cli import main as acp
 
-    sys.exit(acp())
+    acp()
 
 
 if __name__ == "__main__":

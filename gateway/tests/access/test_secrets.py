@@ -144,12 +144,12 @@ def ends(me: Asker, session_id: str, back: dict[str, str], token: str) -> list[s
     for shown in (token, back["token"][:-1] + "x", back["token"]):
         headers = {**json_type, "authorization": f"Bearer {shown}"}
         said.append(me.send("POST", f"/v1/{path}", headers=headers, body=b'{"output":2}').message)
-    shown = {"authorization": f"Bearer {token}"}
+    mine = {"authorization": f"Bearer {token}"}
     for place in (
         f"/v1/sessions/{session_id}", f"/v1/sessions/{session_id}/trajectory", "/v1/components",
         "/v1/sessions", "/v1/workflows", "/v1/tokens", "/metrics", "/openapi.json", "/docs",
     ):  # fmt: skip
-        reply = me.send("GET", place, headers=shown)
+        reply = me.send("GET", place, headers=mine)
         assert reply.status == 200, place
         said.append(reply.data.decode())
     with me.events(session_id) as lines:
