@@ -199,7 +199,19 @@ def _trailer_max(answer: Answer, wanted: Value) -> str | None:
     return f"acp-error-bin has {size} bytes" if size > cast("int", wanted) else None
 
 
+def _any_of(answer: Answer, wanted: Value) -> str | None:
+    """One of several ways to be right."""
+    problems = []
+    for way in cast("list[Tree]", wanted):
+        found = [f for f in run_checks(way, answer, label="way") if f is not None]
+        if not found:
+            return None
+        problems.append("; ".join(f.message for f in found))
+    return " / ".join(problems)
+
+
 CHECKS: Final[dict[str, Check]] = {
+    "any_of": _any_of,
     "ok": _ok,
     "code": _code,
     "reason": _reason,

@@ -36,7 +36,7 @@ CASE_KEYS = frozenset(
 STEP_KEYS = frozenset(
     {"do", "as", "given", "wrong", "expect", "message", "drop", "context", "headers", "same", "raw"}
     | {"action", "arguments", "example", "ms", "together", "until", "path", "http", "grpc", "to"}
-    | {"method", "body", "on", "set", "stream"}
+    | {"body", "stream", "pad", "only_if"}
 )
 WATCH_KEYS = frozenset({"when", "expect"})
 

@@ -15,7 +15,15 @@ import jsonschema_rs
 from acp_spec.bindings.routes import COMPONENT
 from acp_spec.codec.shapes import message_name
 from acp_spec.model.ids import body_digest
-from conformance_tests.messages.tree import Text, Tree, Value, as_text, write_value
+from conformance_tests.messages.tree import (
+    Text,
+    Tree,
+    Value,
+    as_text,
+    to_proto,
+    unknown_field,
+    write_value,
+)
 from conformance_tests.runner.scope import Scope, crockford_id, hexadecimal
 from conformance_tests.runner.subject import ROLE_OF_CALL, Subject
 
@@ -83,7 +91,7 @@ def _execute(options: Tree, scope: Scope, subject: Subject) -> Tree:
         if key in options:
             chosen[key] = scope.fill(options[key])
     if "action" not in chosen:
-        chosen |= subject.safe_call().tree()
+        chosen = {**subject.safe_call().tree(), **chosen}
         chosen.pop("output", None)
     if "arguments" in chosen:
         chosen["arguments"] = as_text(chosen["arguments"])
@@ -141,6 +149,15 @@ def _drop(tree: Value, steps: list[str]) -> None:
     for step in steps[:-1]:
         holder = holder[int(step)] if isinstance(holder, list) else cast("Tree", holder)[step]
     cast("Tree", holder).pop(steps[-1], None)
+
+
+def padded(do: str, tree: Tree, *, size: int, binding: str) -> bytes:
+    """The message in just `size` bytes: white space in JSON, an unknown field in protobuf."""
+    if binding == "http":
+        return write_value(tree).ljust(size)
+    data = to_proto(tree, message_name(COMPONENT[do].rpc_in))
+    overhead = len(unknown_field(b"x" * (size - len(data)))) - (size - len(data))
+    return data + unknown_field(b"x" * (size - len(data) - overhead))
 
 
 def check_own(do: str, tree: Tree) -> None:

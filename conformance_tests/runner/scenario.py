@@ -56,6 +56,7 @@ class Scenario:
         chance = random.Random(f"{seed}/{planned.id}")
         self._scope = Scope(chance, planned.values)
         self._tally = Tally(0, [], [])
+        self._said: dict[str, Exchange] = {}
         self.log: list[Exchange] = []
 
     async def run(self) -> Result:
@@ -91,8 +92,16 @@ class Scenario:
             return
         if "ms" in step.options:
             await asyncio.sleep(float(cast("int", step.options["ms"])) / 1000)
-        seen = await self._exchange(step)
-        self.log.append(seen)
+        if "only_if" in step.options and not self._holds(step.options["only_if"]):
+            self._tally.not_seen.append(f"step {step.label} was not reached")
+            self._tally.done += step.checks
+            return
+        seen = (
+            self._said[str(step.options["to"])] if step.do == "look" else await self._exchange(step)
+        )
+        if step.do != "look":
+            self.log.append(seen)
+        self._said[step.label] = seen
         self._scope.keep(step.label, _kept(seen))
         for finding in self._findings(step, seen):
             self._tally.done += 1
@@ -100,6 +109,16 @@ class Scenario:
                 raise CannotGoOn(replace(finding, check=f"{step.label}.given"))
             if finding is not None:
                 self._tally.findings.append(finding)
+
+    def _holds(self, condition: Value) -> bool:
+        """`{value: $x, is: wanted}`, or `$x`: it is there and not empty."""
+        try:
+            found = self._scope.fill(condition)
+        except UnknownName:
+            return False
+        if isinstance(condition, dict) and isinstance(found, dict):
+            return found["value"] == found["is"]
+        return bool(found)
 
     async def _exchange(self, step: Step) -> Exchange:
         try:
@@ -135,6 +154,9 @@ class Scenario:
         stated = cast("dict[str, str | None]", self._scope.fill(options.get("headers", {})))
         to = self._scope.fill(options.get("to", ""))
         body = body_of(self._scope.fill(options.get("body", own.get("body"))))
+        if "pad" in options:
+            most = self._subject.max_request_bytes + cast("int", options["pad"])
+            body = requests.padded(do, tree, size=most, binding=self._peer.binding)
         wanted = (
             self._scope.fill(example.get("output"))
             if (example := _example(options, self._scope))

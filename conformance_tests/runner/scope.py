@@ -31,6 +31,7 @@ class Scope:
             "other_word": word(chance),
             "key": word(chance) + "-" + hexadecimal(chance, 12),
             "number": chance.randint(2, 999),
+            "long_text": "long " * 1200,
             "unseen_id": hexadecimal(chance, 32),
             **variant,
         }
@@ -60,7 +61,7 @@ class Scope:
                     )
                 )
             case dict():
-                return {key: self.fill(item) for key, item in value.items()}
+                return {str(self.fill(key)): self.fill(item) for key, item in value.items()}
             case list():
                 return [self.fill(item) for item in value]
             case _:

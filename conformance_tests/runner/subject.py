@@ -72,6 +72,13 @@ class Subject:
         roles = self.card.get("roles")
         self.roles = [str(role) for role in roles] if isinstance(roles, list) else []
 
+    @property
+    def max_request_bytes(self) -> int:
+        """As the card states it; 0 = not stated."""
+        limits = self.card.get("limits")
+        stated = limits.get("max_request_bytes") if isinstance(limits, dict) else None
+        return int(stated) if isinstance(stated, int | float) else 0
+
     def offers(self, do: str) -> bool:
         return ROLE_OF_CALL[do] in self.roles
 
@@ -131,6 +138,13 @@ class Subject:
             counted[example.action] = counted.get(example.action, 0) + 1
             yield f"{example.action}#{counted[example.action]}", example.tree()
 
+    def test_actions(self) -> Iterator[tuple[str, Value]]:
+        """The well-known actions that are offered."""
+        found = [name for name in self.actions if name.startswith("acp.test.")]
+        if not found:
+            raise NotDeclared("no acp.test action is offered")
+        yield from ((name, name) for name in found)
+
     def wrong_arguments(self) -> Iterator[tuple[str, Value]]:
         """For each action with an input_schema, arguments that it refuses."""
         found = False
@@ -177,14 +191,8 @@ def _refuse(uri: str) -> dict[str, object]:
     raise ValueError(f"{uri} would have to be fetched")
 
 
-def _max_request_bytes(subject: Subject) -> int:
-    limits = subject.card.get("limits")
-    stated = limits.get("max_request_bytes") if isinstance(limits, dict) else None
-    return int(stated) if isinstance(stated, int | float) else 0
-
-
 _STATEMENTS: Final[dict[str, Callable[[Subject], object]]] = {
-    "max_request_bytes": _max_request_bytes,
+    "max_request_bytes": lambda subject: subject.max_request_bytes,
     "both bindings": lambda subject: len(subject.cards) > 1,
 }
 _STATEMENT_MISSING: Final = {
@@ -195,4 +203,5 @@ _SOURCES: Final[dict[str, Callable[[Subject], Iterator[tuple[str, Value]]]]] = {
     "calls": Subject.calls,
     "safe_examples": Subject.safe_examples,
     "wrong_arguments": Subject.wrong_arguments,
+    "test_actions": Subject.test_actions,
 }

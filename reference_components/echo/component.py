@@ -5,6 +5,7 @@ The `acp.test.*` actions are the ones that the spec names for conformance tests.
 """
 
 from collections import Counter
+from typing import Required, TypedDict
 
 from acp_spec import Call, Component, Effect, Idempotency, JsonText, SideEffect, Verdict
 from acp_spec.model.calls import (
@@ -90,16 +91,43 @@ async def fail(arguments: dict[str, object], call: Call) -> object:
     raise call.fail(reason, message, side_effect=side_effect, **stated)  # type: ignore[arg-type]
 
 
+class Counting(TypedDict, total=False):
+    """What `acp.test.count` takes; SPEC section 4.2 says what each means."""
+
+    key: Required[str]
+    ms: int
+    fail: str
+    until: int
+
+
+COUNT = {
+    "type": "object",
+    "properties": {
+        "key": {"type": "string"},
+        "ms": {"type": "integer", "minimum": 0, "maximum": 600_000},
+        "fail": {"enum": [effect.value for effect in SideEffect]},
+        "until": {"type": "integer", "minimum": 1},
+    },
+    "required": ["key"],
+}
+
+
 def add_count(component: Component) -> None:
     """`acp.test.count`: how often the work for a key was really done in this process."""
     counted: Counter[str] = Counter()
-    schema = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
 
-    @component.action("acp.test.count", idempotency=Idempotency.BY_KEY, input_schema=schema)
-    async def count(arguments: dict[str, str], call: Call) -> dict[str, object]:
+    @component.action("acp.test.count", idempotency=Idempotency.BY_KEY, input_schema=COUNT)
+    async def count(arguments: Counting, call: Call) -> dict[str, object]:
         """Counts one for `key`; a repeated call_id counts nothing and gets the first answer."""
-        counted[arguments["key"]] += 1
-        return {"key": arguments["key"], "count": counted[arguments["key"]]}
+        key = arguments["key"]
+        await sleep_ms(call.clock, arguments.get("ms", 0))
+        fails = call.context.attempt < arguments.get("until", call.context.attempt + 1)
+        side_effect = SideEffect[arguments["fail"]] if "fail" in arguments and fails else None
+        if side_effect is not SideEffect.NONE:
+            counted[key] += 1
+        if side_effect is not None:
+            raise call.fail("FAILED_AS_TOLD", "Failed as told.", side_effect=side_effect)
+        return {"key": key, "count": counted[key]}
 
 
 async def operation(arguments: dict[str, int], call: Call) -> object:

@@ -1,6 +1,6 @@
 """Rules over the card: complete, compilable offline, the same everywhere and at all times."""
 
-from typing import cast
+from typing import Final, cast
 
 from acp_spec.model import semver
 from conformance_tests.messages.tree import Text, Tree, Value, plain
@@ -80,3 +80,24 @@ def _without_defaults(value: Value) -> Value:
             return [_without_defaults(item) for item in value]
         case _:
             return value
+
+
+TEST_ACTIONS: Final = {
+    "acp.test.echo": ("READ", "NATURAL"),
+    "acp.test.sleep": ("READ", "NATURAL"),
+    "acp.test.fail": ("WRITE", "NONE"),
+    "acp.test.count": ("WRITE", "BY_KEY"),
+    "acp.test.operation": ("WRITE", "NONE"),
+}
+
+
+def test_actions_as_in_spec(seen: Exchange, subject: Subject) -> str | None:
+    """The names of SPEC section 4.2 are declared as they stand there."""
+    for action in cast("list[Tree]", (seen.answer.tree or {}).get("actions", [])):
+        name = str(action.get("name"))
+        if not name.startswith("acp.test."):
+            continue
+        stated = (action.get("effect", "WRITE"), action.get("idempotency", "NONE"))
+        if stated != TEST_ACTIONS.get(name):
+            return f"{name} is declared as {stated}"
+    return None

@@ -107,6 +107,17 @@ def _memory(seen: Exchange) -> list[Tree]:
     return cast("list[Tree]", found)
 
 
+def each_memory_once(seen: Exchange, subject: Subject) -> str | None:
+    """No payload was stored twice."""
+    texts = [str(plain(item.get("data"))) for item in _memory(seen)]
+    twice = [text for text in texts if texts.count(text) > 1]
+    return f"{twice[0]} is remembered {len(twice)} times" if twice else None
+
+
+def memory_is_there(seen: Exchange, subject: Subject) -> str | None:
+    return None if (seen.answer.tree or {}).get("memory") else "what was just observed is missing"
+
+
 def memory_within_limit(seen: Exchange, subject: Subject) -> str | None:
     recall = cast("Tree", seen.request.get("recall", {}))
     most = cast("int", recall.get("limit", 5))
