@@ -5,7 +5,7 @@ import msgspec
 from acp_spec.model.enums import Mode, StepStatus, StepType
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Deviation, ManualStep
-from gateway.engine import views
+from gateway.engine import replay, views
 from gateway.engine.events import AttemptStarted, CallCreated
 from gateway.engine.manual import manual_call
 from gateway.engine.tests.casting import Cast, Terms
@@ -57,9 +57,6 @@ def test_the_lineage_page_shows_what_was_meant_and_what_served() -> None:
 
 
 def test_a_deviation_shows_in_view_and_lineage() -> None:
-
-    from gateway.engine.replay import play as replay
-
     play = four().run()
     deviation = Deviation(
         step="plan", role="PLAN", intended="planner@1.0.0", served="planner@2.0.0"
