@@ -2,7 +2,7 @@
 
 `record` puts a row beside the event in one batch. A background task takes rows, builds the
 trajectories, waits until all they say is on disk (only synced facts leave), puts the lines on disk
-and deletes the rows. Killed between the last two, the next start finds the lines and skips them.
+and deletes the rows. Killed between the last two, the next start finds the lines and settles them.
 """
 
 import asyncio
@@ -74,7 +74,6 @@ class Outbox:
         self._clock = clock
         self._ready: deque[bytes] = deque()
         self._more_in_store = True
-        self._delivered_before: frozenset[Line] = frozenset()
         self._unbuildable: set[bytes] = set()
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
@@ -204,8 +203,6 @@ class Outbox:
 
     def _line(self, row: bytes) -> bytes | None:
         session_id, sequence = parse_sequence_row(row)
-        if Line(session_id, sequence) in self._delivered_before:
-            return None
         try:
             trajectory = self._build(session_id)
         except Exception as error:
@@ -229,7 +226,9 @@ class Outbox:
         while not self._is_over():
             try:
                 async with self._busy:  # a deletion left over from a crash may rewrite files now
-                    self._delivered_before = await asyncio.to_thread(self._trajectories.recover)
+                    await self._settle_delivered(
+                        await asyncio.to_thread(self._trajectories.recover)
+                    )
             except OSError as error:
                 await self._back_off(error)
             else:
@@ -238,6 +237,15 @@ class Outbox:
         self._lag = sum(1 for _ in self._store.scan(Table.OUTBOX, b""))
         self._ready.clear()
         self._more_in_store = True
+
+    async def _settle_delivered(self, lines: frozenset[Line]) -> None:
+        """Lines whose rows a crash kept: settle them on disk before anything is appended.
+
+        Later is too late: a second crash finds a newer file, and its end says nothing of them.
+        """
+        for line in lines:
+            self._committer.delete(Table.OUTBOX, sequence_row(*line))
+        await self._committer.synced()
 
     def _recorded(self, row: bytes) -> None:
         self._lag += 1

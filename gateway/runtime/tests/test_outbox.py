@@ -4,8 +4,10 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -162,6 +164,44 @@ def test_after_a_power_cut_no_line_is_written_twice(tmp_path: Path) -> None:
         assert sorted(_delivered(tmp_path)) == [Line(_session(n), 1) for n in range(21)]
 
     _run(story)
+
+
+def test_two_crashes_in_a_row_between_line_and_row_write_no_line_twice(tmp_path: Path) -> None:
+    """The second start appends to a newer file; the end of that one says nothing of the first."""
+
+    async def story() -> None:
+        store = ForgetfulStore()
+        for number in range(3):
+            bench = Bench(tmp_path, store)
+            _die_between_line_and_row(bench)
+            bench.outbox.record(_session(number), 1)
+            await _until(partial(_has_lines, tmp_path, number + 1))
+            bench.task.cancel()
+            await asyncio.gather(bench.task, return_exceptions=True)
+            store = store.crash()
+        last = Bench(tmp_path, store)
+        await asyncio.sleep(0.01)
+        await last.idle()
+        await last.stop()
+        assert sorted(_delivered(tmp_path)) == [Line(_session(n), 1) for n in range(3)]
+
+    _run(story)
+
+
+def _has_lines(path: Path, count: int) -> bool:
+    return len(_delivered(path)) == count
+
+
+def _die_between_line_and_row(bench: Bench) -> None:
+    """The append is on disk, and nothing of this life comes after it."""
+    append = bench.log.append
+
+    def last_act(lines: Sequence[bytes], now_ms: int) -> None:
+        append(lines, now_ms)
+        threading.Event().wait(0.05)  # the test ends this life meanwhile
+        raise OSError("this process is dead")
+
+    bench.log.append = last_act  # type: ignore[method-assign]
 
 
 def test_a_full_disk_pauses_it_and_loses_nothing(tmp_path: Path) -> None:
