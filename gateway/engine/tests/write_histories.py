@@ -169,7 +169,6 @@ def manual() -> Play:
 
 def deviating() -> Play:
     play = opened(ONE_ACTION % "read")
-    play.run()
     served = "tools@2.0.0"
     deviation = Deviation(step="act", role="EXECUTE", intended="tools@1.0.0", served=served)
     place = next(n for n, e in enumerate(play.journal) if isinstance(e, AttemptStarted))
