@@ -204,7 +204,7 @@ def look_next(results: Results, *, kept: bool) -> list[str]:
         "acp demo --keep    # the same, and everything keeps running for you to look at",
         f"acp sessions replay {example.session_id} --data-dir {folder}",
         f"acp serve --data-dir {folder}    # then: acp sessions list",
-        f"head -c 2000 {folder}/trajectories/*.jsonl",
+        f"head -c 2000 {folder}/trajectories/*/*",
     ]
 
 

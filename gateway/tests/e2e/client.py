@@ -19,6 +19,10 @@ UNTIL_S = 30.0
 TERMINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
 
 
+class Gone(Exception):
+    """Nobody answered, or not to the end: the gateway went away."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer: its status, headers and text."""
@@ -73,11 +77,14 @@ class Client:
     # ---- requests ----------------------------------------------------------------------------
 
     def call(self, method: str, path: str, *, body: bytes | None = None, **headers: str) -> Reply:
-        """One request; `content_type="text/plain"` and the like become headers."""
+        """One request; `content_type="text/plain"` and the like become headers. Raises Gone."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
             sent.setdefault("content-type", "application/json")
-        answer = self._http.request(method, path, content=body, headers=sent)
+        try:
+            answer = self._http.request(method, path, content=body, headers=sent)
+        except httpx.HTTPError as failed:
+            raise Gone(f"{type(failed).__name__}: {failed}") from failed
         return Reply(answer.status_code, answer.headers, answer.text)
 
     def get(self, path: str, **query: str) -> Reply:
@@ -196,4 +203,4 @@ def _value(source: str, key: str) -> str:
     return next(value.split("#")[0].strip() for name, _, value in lines if name == key)
 
 
-__all__ = ["TERMINAL", "Client", "Event", "Reply", "frames", "opening"]
+__all__ = ["TERMINAL", "Client", "Event", "Gone", "Reply", "frames", "opening"]
