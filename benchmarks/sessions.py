@@ -1,10 +1,11 @@
-"""The four-call session over HTTP echo components, and durable openings: sessions per second.
+"""The four-call session over echo components, and durable openings: sessions per second.
 
-The gateway is pinned to core 0; echo and load share core 1. `python benchmarks/sessions.py --json`.
+`--transport http|grpc|attach` is how the gateway reaches the echo; several are measured in turn,
+`--rounds` times, each with a gateway of its own. The gateway is pinned to core 0; echo and load
+share core 1.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ steps:
 output: act.results[0].output
 """
 INPUT = {"text": "x" * 600, "amount": 9007199254740993}
+TRANSPORTS = ("http", "grpc", "attach")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -107,24 +109,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--connections", type=int, nargs="*", default=[1, 20, 64])
+    parser.add_argument("--transport", nargs="*", choices=TRANSPORTS, default=["http"])
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--open", action="store_true", help="also measure durable openings")
     parser.add_argument("--set", action="append", default=[], help="ENV=value for the gateway")
     options = parser.parse_args()
-    here = Path(__file__).parent
+    own_core = os.sched_getaffinity(0)
+    for _ in range(options.rounds):
+        for transport in options.transport:
+            os.sched_setaffinity(0, own_core)
+            print(json.dumps({"transport": transport, **measured(transport, options)}), flush=True)
+
+
+def measured(transport: str, options: argparse.Namespace) -> dict[str, object]:
+    """All figures of one gateway whose components are reached in this way."""
     settings = dict(pair.split("=", 1) for pair in options.set)
+    results: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as directory:
-        echo = start([sys.executable, str(here / "echo.py")], 1, {})
         command = [sys.executable, "-m", "gateway", "serve", "--data-dir", directory]
         gateway = start([*command, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"], 0, settings)
+        processes = [gateway]
         try:
-            base = str(ready(gateway)["http"])
-            url = str(ready(echo)["http"])
-            register = json.dumps({"url": url, "lease_seconds": 3600}).encode()
-            call("POST", f"{base}/v1/components", register)
+            said = ready(gateway)
+            base = str(said["http"])
+            processes.append(start_echo(transport, base, str(said["grpc"])))
             call("PUT", f"{base}/v1/workflows/four/versions/1.0.0", WORKFLOW, "application/yaml")
             os.sched_setaffinity(0, {1})
             port = int(base.rsplit(":", 1)[1])
-            results = {}
             for connections in options.connections:
                 results[f"four_calls_c{connections}"] = uvloop.run(
                     measure(port, gateway.pid, connections=connections, seconds=options.seconds)
@@ -133,13 +144,29 @@ def main() -> None:
                 results["open_c64"] = uvloop.run(
                     measure_open(port, gateway.pid, connections=64, seconds=options.seconds)
                 )
-            results["rss_mb"] = rss_mb(gateway.pid)
-            results["load"] = os.getloadavg()[0]
-            print(json.dumps(results))
+            return {**results, "rss_mb": rss_mb(gateway.pid), "load": os.getloadavg()[0]}
         finally:
-            for process in (gateway, echo):
+            for process in processes:
                 process.terminate()
                 process.wait(20)
+
+
+def start_echo(transport: str, base: str, place: str) -> subprocess.Popen[bytes]:
+    """An echo component that the gateway at `base` (gRPC: `place`) knows."""
+    here = Path(__file__).parent
+    command = [sys.executable, str(here / ("echo.py" if transport == "http" else "grpc_echo.py"))]
+    if transport == "attach":
+        command.append(place)
+    echo = start(command, 1, {})
+    said = ready(echo)
+    if transport != "attach":
+        request = {
+            "url": said[transport],
+            "transport": transport.upper(),
+            "lease_seconds": 3600,
+        }
+        call("POST", f"{base}/v1/components", json.dumps(request).encode())
+    return echo
 
 
 def rss_mb(pid: int) -> float:

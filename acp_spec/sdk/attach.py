@@ -109,6 +109,7 @@ class Attachment:
         self._leaving = asyncio.Event()
         self._may_leave = asyncio.Event()
         self._control: Outbox | None = None
+        self._drain: Drain | None = None
         self._questions: set[asyncio.Task[None]] = set()
 
     async def attached(self) -> None:
@@ -134,10 +135,10 @@ class Attachment:
 
         False when something was still running, or not acknowledged, in the end.
         """
-        clean = True
+        self._drain = Drain(grace_ms=int(drain_s * 1000))
         if self._control is not None:
             self._may_leave.clear()
-            self._control.put(frames.component_control_frame(Drain(grace_ms=int(drain_s * 1000))))
+            self._control.put(frames.component_control_frame(self._drain))
             # Until the gateway has heard it calls may still come, and are taken.
             await _within(self._may_leave.wait(), STOP_GRACE_S)
         clean = await _within(self.dispatcher.drain(), drain_s)
@@ -207,7 +208,6 @@ class Attachment:
             raise _broken(f"no welcome within {WELCOME_S:g} s") from None
         said = [] if data is grpc.aio.EOF else frames.read_gateway_control(data)
         if not said or not isinstance(said[0], Welcome):
-            await _ended(control)
             raise _broken("the gateway ended the stream without a welcome")
         return said[0]
 
@@ -216,6 +216,8 @@ class Attachment:
         said, called = Outbox(of_gateway=False), Outbox(of_gateway=False)
         self._control = said
         await calls.write(frames.component_calls([], attachment_id=welcome.attachment_id))
+        if self._drain is not None:
+            said.put(frames.component_control_frame(self._drain))
         self.calls.connected(called)
         self.component_id = welcome.component_id
         self._welcomed.set()
@@ -239,7 +241,6 @@ class Attachment:
     async def _read_calls(self, calls: Any) -> None:
         while (data := await calls.read()) is not grpc.aio.EOF:
             self.calls.receive(data)
-        await _ended(calls)
 
     async def _hear(self, control: Any, said: Outbox, *, beat_s: float) -> None:
         while True:
@@ -249,7 +250,6 @@ class Attachment:
             except TimeoutError:
                 raise _broken("the gateway has fallen silent") from None
             if data is grpc.aio.EOF:
-                await _ended(control)
                 return
             for frame in frames.read_gateway_control(data):
                 self._heard(frame, said)
@@ -304,14 +304,6 @@ class Attachment:
 
 def _broken(why: str) -> AcpFailure:
     return AcpFailure(error(Reason.UNAVAILABLE, why))
-
-
-async def _ended(stream: Any) -> None:
-    """Raise what the status of an ended stream says, if it says more than OK."""
-    code = await stream.code()
-    if code is not grpc.StatusCode.OK:
-        trailing = await stream.trailing_metadata()
-        raise AcpFailure(_error_of(code, await stream.details(), trailing))
 
 
 def _said(failed: grpc.aio.AioRpcError) -> AcpError:

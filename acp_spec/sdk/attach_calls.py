@@ -37,7 +37,7 @@ class AnswerStore(Protocol):
 
     async def keep_answer(self, key: Key, body: bytes) -> None: ...
 
-    async def forget_answers(self, keys: list[Key]) -> None: ...
+    async def forget_answer(self, key: Key) -> None: ...
 
     async def kept_answers(self) -> dict[Key, bytes]: ...
 
@@ -59,6 +59,7 @@ class AttachedCalls:
         self._owed = 0
         self._outbox: Outbox | None = None
         outcomes = dispatcher.component.outcomes
+        self._durable: set[Key] = set()
         self._store = outcomes if isinstance(outcomes, AnswerStore) else None
         self._forgetting: set[asyncio.Task[None]] = set()
         self._acked_all = asyncio.Event()
@@ -67,6 +68,7 @@ class AttachedCalls:
         """Take back the answers that an earlier process could not deliver."""
         if self._store is not None:
             for key, body in (await self._store.kept_answers()).items():
+                self._durable.add(key)
                 self._keep(key, body)
 
     @property
@@ -85,7 +87,7 @@ class AttachedCalls:
         self._owed = self._limit - len(self._working)
         self._grant()
         for key, body in self._answers.items():
-            outbox.put_body(key, lambda body=body: body)  # type: ignore[misc]  # bound now
+            outbox.put_body(key, body)
 
     def disconnected(self) -> None:
         self._outbox = None
@@ -137,6 +139,7 @@ class AttachedCalls:
         if self._store is not None and self._is_write(request):
             try:
                 await self._store.keep_answer(key, body)
+                self._durable.add(key)
             except OutcomesUnavailable:
                 log.exception("the answer of call %s is kept in memory only", key[0])
         self._finished(key, body)
@@ -160,7 +163,7 @@ class AttachedCalls:
         self._keep(key, body)
         self._owed += 1
         if self._outbox is not None:
-            self._outbox.put_body(key, lambda: body)
+            self._outbox.put_body(key, body)
             self._grant()
 
     # ---- answers and credits ---------------------------------------------------------------------
@@ -175,13 +178,20 @@ class AttachedCalls:
         if body is None:
             return
         self._kept_bytes -= len(body)
-        if self._store is not None:
-            task = asyncio.get_running_loop().create_task(self._store.forget_answers([key]))
+        if self._store is not None and key in self._durable:
+            self._durable.discard(key)
+            task = asyncio.get_running_loop().create_task(self._forget(self._store, key))
             self._forgetting.add(task)
             task.add_done_callback(self._forgetting.discard)
         if not self._answers:
             self._acked_all.set()
         self._grant()
+
+    async def _forget(self, store: AnswerStore, key: Key) -> None:
+        try:
+            await store.forget_answer(key)
+        except OutcomesUnavailable:  # it is delivered once more after a restart, and dropped there
+            log.exception("the answer of call %s is not forgotten", key[0])
 
     def _grant(self) -> None:
         """Give credits back, unless too much is kept: nothing kept is ever dropped."""
@@ -191,9 +201,11 @@ class AttachedCalls:
             self._owed = 0
 
     async def all_acknowledged(self) -> None:
-        """Wait until no answer is kept any more."""
-        if self._answers:
-            await self._acked_all.wait()
+        """Wait until no answer is kept any more, in no store either."""
+        while self._answers or self._forgetting:
+            if self._answers:
+                await self._acked_all.wait()
+            await asyncio.gather(*self._forgetting)
 
 
 def _body(key: Key, answer: Reply) -> bytes:

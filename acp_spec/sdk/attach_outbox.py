@@ -23,6 +23,7 @@ from acp_spec.model.attach import Key
 
 WriteBody = Callable[[], bytes | None]
 """Makes the body when it is written, so that its time is stamped then; None: not wanted now."""
+Body = bytes | WriteBody
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ class Outbox:
     def __init__(self, *, of_gateway: bool) -> None:
         self._of_gateway = of_gateway
         self._whole = call_frame if of_gateway else answer_frame
-        self._frames: deque[bytes | tuple[Key, WriteBody]] = deque()
+        self._frames: deque[bytes | tuple[Key, Body]] = deque()
         self._large: deque[_Large] = deque()
         self._wake = asyncio.Event()
 
@@ -54,9 +55,9 @@ class Outbox:
         self._frames.append(frame)
         self._wake.set()
 
-    def put_body(self, key: Key, write: WriteBody) -> None:
+    def put_body(self, key: Key, body: Body) -> None:
         """A call or an answer, whole or in pieces as its size wants."""
-        self._frames.append((key, write))
+        self._frames.append((key, body))
         self._wake.set()
 
     def drain(self) -> list[bytes]:
@@ -87,8 +88,8 @@ class Outbox:
         entry = self._frames.popleft()
         if isinstance(entry, bytes):
             return entry
-        key, write = entry
-        body = write()
+        key, stated = entry
+        body = stated if isinstance(stated, bytes) else stated()
         if body is None:
             return None
         if len(body) > CHUNK_BYTES:

@@ -156,6 +156,21 @@ class Component:
 
         run(self, http=http, grpc=grpc)
 
+    def attach(
+        self,
+        target: str | None = None,
+        *,
+        token: str | None = None,
+        instance_id: str | None = None,
+    ) -> None:
+        """Dial a gateway and serve it until SIGTERM; no port is opened. Defaults from ACP_GATEWAY,
+        ACP_TOKEN, ACP_INSTANCE (give one where a restart is the same instance).
+        """
+        # Imported here: declaring a component must not load a client.
+        from acp_spec.sdk.attach_process import attach
+
+        attach(self, target, token=token, instance_id=instance_id)
+
     def _declare_action(self, name: str, function: Handler, *, options: ActionOptions) -> None:
         assert name, "an action needs a name"
         assert name not in self.actions, f"action {name!r} is declared twice"

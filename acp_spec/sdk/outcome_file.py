@@ -2,7 +2,8 @@
 unknown.
 
 One thread owns the connection; every `put` is committed to disk (synchronous=FULL) before it
-returns, because the handler starts, or the answer leaves, right after.
+returns, because the handler starts, or the answer leaves, right after. Of an attached component it
+also keeps the answers that the gateway has not acknowledged.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from acp_spec.model.attach import Key
 from acp_spec.sdk.outcomes import OutcomesUnavailable, Record, Stage
 
 T = TypeVar("T")
@@ -21,9 +23,15 @@ CREATE TABLE IF NOT EXISTS outcomes (
   call_id TEXT PRIMARY KEY, digest TEXT NOT NULL, attempt INTEGER NOT NULL, stage TEXT NOT NULL,
   expires_at_ms REAL NOT NULL, outcome BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS outcomes_by_expiry ON outcomes (expires_at_ms);
+CREATE TABLE IF NOT EXISTS answers (
+  call_id TEXT NOT NULL, attempt INTEGER NOT NULL, body BLOB NOT NULL,
+  PRIMARY KEY (call_id, attempt)) WITHOUT ROWID;
 """
 _PUT = "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)"
 _GET = "SELECT digest, attempt, stage, expires_at_ms, outcome FROM outcomes WHERE call_id = ?"
+_KEEP_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)"
+_FORGET_ANSWER = "DELETE FROM answers WHERE call_id = ? AND attempt = ?"
+_ANSWERS = "SELECT call_id, attempt, body FROM answers"
 _SWEEP_EVERY_MS = 60_000.0
 
 
@@ -66,6 +74,20 @@ class FileOutcomes:
             sweep = "DELETE FROM outcomes WHERE expires_at_ms <= ?"
             await self._run(lambda: self._connection.execute(sweep, (now_ms,)))
         return True
+
+    async def keep_answer(self, key: Key, body: bytes) -> None:
+        """Keep an attached component's answer until it is acknowledged."""
+        row = (*key, body)
+        await self._run(lambda: self._connection.execute(_KEEP_ANSWER, row))
+
+    async def forget_answer(self, key: Key) -> None:
+        """The gateway has it."""
+        await self._run(lambda: self._connection.execute(_FORGET_ANSWER, key))
+
+    async def kept_answers(self) -> dict[Key, bytes]:
+        """What an earlier process could not deliver."""
+        rows = await self._run(lambda: self._connection.execute(_ANSWERS).fetchall())
+        return {(call_id, attempt): body for call_id, attempt, body in rows}
 
     def close(self) -> None:
         self._thread.submit(self._connection.close).result()

@@ -83,6 +83,11 @@ class AttachConnection:
         """Attempts that wait for a credit or for the link."""
         return len(self._waiting)
 
+    @property
+    def credits(self) -> int:
+        """Calls that may be written now."""
+        return self._credits
+
     # ---- calls -----------------------------------------------------------------------------------
 
     def send(self, outgoing: Outgoing, sink: Sink) -> None:
