@@ -8,6 +8,9 @@ the handler.
 """
 
 import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -44,9 +47,11 @@ from acp_spec.sdk.executions import Books, Executions, Order, unpacked
 from acp_spec.sdk.faults import refusal
 from acp_spec.sdk.handling import Outcome
 from acp_spec.sdk.operations import CallBack, Operations
-from acp_spec.sdk.outcomes import Stage
+from acp_spec.sdk.outcomes import OutcomesUnavailable, Stage
 from acp_spec.sdk.running import Admission, Running, RunningCalls
 from acp_spec.sdk.values import read
+
+log = logging.getLogger(__name__)
 
 CANCEL_WAIT_MS = 1000.0
 """How long Cancel waits for a handler to stop before it answers RUNNING."""
@@ -110,7 +115,8 @@ class Dispatcher:
 
     async def get_operation(self, call_id: str, arrival: Arrival) -> OperationState:
         self.check_peer(arrival)
-        return await self._operations.get(call_id)
+        with _store_trouble():
+            return await self._operations.get(call_id)
 
     # ---- the four calls ---------------------------------------------------------------------
 
@@ -120,7 +126,8 @@ class Dispatcher:
         """Plan, Execute, Observe or Reflect. Never raises for what a peer or a handler did."""
         try:
             order = self._order(request, arrival, on_progress=on_progress)
-            outcome = await self._run(order)
+            with _store_trouble():
+                outcome = await self._run(order)
         except AcpFailure as failure:
             outcome = ErrorBody(error=failure.error)
         return msgspec.structs.replace(outcome, component=self._ref)
@@ -223,7 +230,8 @@ class Dispatcher:
         self.check_peer(arrival)
         running = self._operations.running(call_id)
         if running is None:
-            return await self._operations.ended(call_id)
+            with _store_trouble():
+                return await self._operations.ended(call_id)
         running.stop(Reason.CANCELLED)
         return await self._stopped([running])
 
@@ -242,7 +250,8 @@ class Dispatcher:
         finished = self._calls.finished(call_id)
         if finished is not None:
             return CancelResponse(state=CancelState.FINISHED, side_effect=finished.side_effect)
-        record = await self.component.outcomes.get(call_id)
+        with _store_trouble():
+            record = await self.component.outcomes.get(call_id)
         if record is not None and record.stage is Stage.SETTLED:
             return CancelResponse(state=CancelState.FINISHED, side_effect=SideEffect.UNKNOWN)
         return CancelResponse(state=CancelState.UNKNOWN_CALL, side_effect=SideEffect.UNKNOWN)
@@ -284,6 +293,18 @@ class Dispatcher:
             timer.cancel()
             waiting.cancel()
         return event.is_set()
+
+
+@contextlib.contextmanager
+def _store_trouble() -> Iterator[None]:
+    """Outcomes that cannot be read or written now: nothing was begun, the call may come again."""
+    try:
+        yield
+    except OutcomesUnavailable as problem:
+        log.error("the outcome store: %s", problem)
+        raise refusal(
+            Reason.UNAVAILABLE, "The component cannot read what it remembers of calls just now."
+        ) from None
 
 
 def _subject(request: Request, target: Target) -> tuple[object, bytes]:

@@ -18,14 +18,14 @@ from acp_spec.codec import json
 from acp_spec.model import gateway_calls, session
 from acp_spec.model.context import Signals
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _ROUTES = {route.name: route for route in GATEWAY_ROUTES}
 _REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question(Generic[T]):
+class Question(Generic[T_co]):
     """One request. `answers`: the type of the body by status; None = no body is expected."""
 
     method: str

@@ -18,7 +18,7 @@ from acp_spec.model.errors import Reason
 from acp_spec.model.session import CompleteOperation
 from acp_spec.sdk.clock import Clock, sleep_ms
 from acp_spec.sdk.faults import refusal
-from acp_spec.sdk.outcomes import OutcomeStore, Record, Stage
+from acp_spec.sdk.outcomes import OutcomeStore, OutcomesUnavailable, Record, Stage
 from acp_spec.sdk.running import Running
 
 OPERATIONS_MAX = 1000
@@ -44,6 +44,8 @@ class Operations:
         self._clock = clock
         self._call_back = call_back
         self._running: dict[str, tuple[Running, int]] = {}
+        # Few: as many as ended while the store could not be written.
+        self._unsaved: dict[str, Record] = {}
         self._reports: set[asyncio.Task[None]] = set()
 
     def check_room(self) -> None:
@@ -60,16 +62,19 @@ class Operations:
         self, call_id: str, state: OperationState, *, ttl_ms: float, callback: Callback | None
     ) -> None:
         """Remember the result, then report it: a poll never sees less than a call-back said."""
-        await self._store.put(
-            Record(
-                call_id=_key(call_id),
-                digest="",
-                attempt=0,
-                stage=Stage.SETTLED,
-                expires_at_ms=self._clock.wall_ms() + ttl_ms,
-                outcome=msgspec.json.encode(state),
-            )
+        record = Record(
+            call_id=_key(call_id),
+            digest="",
+            attempt=0,
+            stage=Stage.SETTLED,
+            expires_at_ms=self._clock.wall_ms() + ttl_ms,
+            outcome=msgspec.json.encode(state),
         )
+        try:
+            await self._store.put(record)
+        except OutcomesUnavailable:
+            log.exception("the result of operation %s is kept in memory only", call_id)
+            self._unsaved[call_id] = record
         self._running.pop(call_id, None)
         if callback is not None:
             result = CompleteOperation(output=state.output, error=state.error)
@@ -82,7 +87,7 @@ class Operations:
         running = self._running.get(call_id)
         if running is not None:
             return OperationState(status=OperationStatus.RUNNING, poll_after_ms=running[1])
-        record = await self._store.get(_key(call_id))
+        record = self._unsaved.get(call_id) or await self._store.get(_key(call_id))
         if record is None or record.expires_at_ms <= self._clock.wall_ms():
             raise refusal(
                 Reason.NOT_FOUND,

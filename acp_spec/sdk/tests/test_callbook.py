@@ -23,7 +23,7 @@ from acp_spec.sdk.callbook import Begun, CallBook, First, Lost, Remembered, Wait
 from acp_spec.sdk.client import ComponentClient
 from acp_spec.sdk.component import Component
 from acp_spec.sdk.outcome_file import FileOutcomes
-from acp_spec.sdk.outcomes import MemoryOutcomes
+from acp_spec.sdk.outcomes import MemoryOutcomes, OutcomesUnavailable, Record
 from acp_spec.sdk.testing import InProcess, ManualClock, build_context, settle_loop
 from acp_spec.sdk.tests.served import Binding, again, execute, output_of, reason_of, tell
 
@@ -263,6 +263,31 @@ def test_a_call_that_a_crash_interrupted_is_unknown_and_never_run_again(tmp_path
             assert answer.error.side_effect is SideEffect.UNKNOWN
             assert "restarted" in answer.error.message
         assert ran == []
+
+    asyncio.run(story())
+
+
+class Broken(MemoryOutcomes):
+    """A store that cannot be written."""
+
+    async def put(self, record: Record) -> None:
+        raise OutcomesUnavailable("the disk is full")
+
+
+def test_a_store_that_cannot_be_written_refuses_before_anything_ran() -> None:
+    component = Component("bank", "1.0.0", outcomes=Broken())
+
+    @component.action("pay", idempotency=Idempotency.BY_KEY)
+    async def pay(arguments: object, call: Call) -> object:
+        raise AssertionError("must not run")
+
+    async def story() -> None:
+        async with InProcess(component) as client:
+            answer = await client.execute(execute("pay"))
+            assert isinstance(answer, ErrorBody)
+            assert answer.error.reason == Reason.UNAVAILABLE.value
+            assert answer.error.side_effect is SideEffect.NONE
+            assert "disk" not in answer.error.message
 
     asyncio.run(story())
 
