@@ -216,13 +216,17 @@ def _reflections(state: SessionState) -> tuple[ReflectionRow, ...]:
 
 
 def _feedback(state: SessionState) -> tuple[FeedbackRow, ...]:
+    """What stands: the last judgement by its time per target, kind and author (SPEC section 6).
+
+    A superseded one is in the journal only; here it would become a reward that nobody means.
+    """
     return tuple(
         FeedbackRow(
             feedback=entry.given.feedback,
             received_at_ms=entry.given.at_ms,
             state_version=entry.version,
         )
-        for entry in state.feedback_log
+        for entry in state.feedback.values()
     )
 
 
