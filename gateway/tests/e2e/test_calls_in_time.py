@@ -1,0 +1,264 @@
+"""Time and calls: cancels cascade, deadlines shrink, operations end by poll or by call-back."""
+
+import json
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from gateway.tests.e2e.client import Client
+from gateway.tests.e2e.json_texts import compact
+from gateway.tests.e2e.stranger import READ, Stranger, card, member
+
+Serve = Callable[[Stranger], Stranger]
+Start = Callable[..., dict[str, Any]]
+CANCEL_GRACE_MS = 2_000
+ONE_ACTION = """
+workflow: {name}
+version: 1.0.0
+steps:
+  - name: act
+    role: execute
+    component: {component}
+    action: {action}
+    input_mapping: {mapping}
+output: act.output
+limits: {{deadline_ms: {deadline_ms}}}
+"""
+SLOW_FIELDS = "{ms: input.ms, deaf: input.deaf, fail: input.fail, poll_after_ms: input.poll}"
+
+
+def one_action(
+    client: Client, action: str, *, component: str = "slow", deadline_ms: int = 30_000
+) -> str:
+    """A workflow of one call; its name."""
+    name = f"{action}-{deadline_ms}"
+    mapping = SLOW_FIELDS if component == "slow" else "{x: input}"
+    client.put_workflow(
+        ONE_ACTION.format(
+            name=name,
+            component=component,
+            action=action,
+            mapping=mapping,
+            deadline_ms=deadline_ms,
+        )
+    )
+    return name
+
+
+def told(ms: int, *, deaf: bool = False, fail: bool = False, poll: int = 100) -> str:
+    return json.dumps({"ms": ms, "deaf": deaf, "fail": fail, "poll": poll})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow(client: Client, start_components: Start) -> None:
+    client.register(start_components("slow")["slow"]["url"])
+
+
+def until_started(client: Client, session_id: str) -> None:
+    """Return once the first attempt was started."""
+    for event in client.events(session_id):
+        if event.type == "AttemptStarted":
+            return
+    raise AssertionError("nothing was sent")
+
+
+def only_row(client: Client, session_id: str) -> Any:
+    (row,) = client.trajectory(session_id)["calls"]
+    return row
+
+
+# ---- cancel --------------------------------------------------------------------------------------
+
+
+def test_a_cancel_reaches_the_component_which_stops_and_says_that_nothing_was_done(
+    client: Client,
+) -> None:
+    session_id = client.open(one_action(client, "slow.write"), told(60_000))
+    until_started(client, session_id)
+    begun = monotonic()
+    assert client.post(f"/v1/sessions/{session_id}/cancel").status == 202
+    assert client.ended(session_id)["status"] == "CANCELLED"
+    assert monotonic() - begun < CANCEL_GRACE_MS / 1000
+    row = only_row(client, session_id)
+    assert row["side_effect"] == "NONE"
+    assert row["error"]["reason"] == "CANCELLED"
+    assert client.post(f"/v1/sessions/{session_id}/cancel").status in (200, 202)
+
+
+def test_a_component_that_does_not_stop_is_given_its_grace_and_its_effect_is_unknown(
+    client: Client,
+) -> None:
+    session_id = client.open(one_action(client, "slow.write"), told(20_000, deaf=True))
+    until_started(client, session_id)
+    begun = monotonic()
+    client.post(f"/v1/sessions/{session_id}/cancel")
+    assert client.ended(session_id)["status"] == "CANCELLED"
+    assert CANCEL_GRACE_MS / 1000 - 0.2 < monotonic() - begun < CANCEL_GRACE_MS / 1000 + 3
+    assert only_row(client, session_id).get("side_effect", "UNKNOWN") == "UNKNOWN"
+
+
+def test_a_cancel_goes_to_every_call_that_is_in_flight_and_starts_no_other(
+    client: Client, stranger: Serve
+) -> None:
+    sent, let_go = threading.Semaphore(0), threading.Event()
+    goals = [{"id": f"g{n}", "action": "hold", "arguments": n} for n in range(3)]
+    goals.append({"id": "after", "action": "hold", "depends_on": ["g0"]})
+
+    def hold(body: str) -> tuple[int, str]:
+        sent.release()
+        let_go.wait(10)
+        stopped = {"code": "CANCELLED", "reason": "CANCELLED", "message": "stopped"}
+        return 499, json.dumps({"error": {**stopped, "side_effect": "NONE"}})
+
+    def cancel(body: str) -> str:
+        let_go.set()
+        return '{"state": "STOPPED", "side_effect": "NONE"}'
+
+    action = {"effect": "WRITE", "idempotency": "NONE"}
+    peer = Stranger(
+        card("holder", "PLANNER", "EXECUTOR", actions={"hold": action}),
+        {"plan": lambda body: json.dumps({"plan": {"sub_goals": goals}}), "execute": hold,
+         "cancel": cancel},
+    )  # fmt: skip
+    client.register(stranger(peer).url)
+    client.put_workflow(
+        "workflow: held\nversion: 1.0.0\nsteps:\n"
+        "  - {name: plan, role: plan, component: holder}\n"
+        "  - {name: act, role: execute, plan: plan}\n"
+    )
+    session_id = client.open("held")
+    for _ in range(3):
+        assert sent.acquire(timeout=10)
+    client.post(f"/v1/sessions/{session_id}/cancel")
+    assert client.ended(session_id)["status"] == "CANCELLED"
+    cancelled = {one.path.split("/")[-2] for one in peer.asked if one.path.endswith("/cancel")}
+    executed = [one.context["call_id"] for one in peer.asked if one.path.endswith("/execute")]
+    assert len(executed) == 3
+    assert cancelled == set(executed)
+
+
+# ---- deadlines -----------------------------------------------------------------------------------
+
+
+def test_the_time_left_shrinks_from_call_to_call_and_a_late_component_is_told_to_stop(
+    client: Client, stranger: Serve
+) -> None:
+    def doze(body: str) -> str:
+        threading.Event().wait(0.15)
+        return '{"output": 1}'
+
+    peer = Stranger(card("dozer", "EXECUTOR", actions={"doze": READ}), {"execute": doze})
+    client.register(stranger(peer).url)
+    steps = [f"  - {{name: s{n}, role: execute, component: dozer, action: doze}}" for n in range(9)]
+    client.put_workflow(
+        "workflow: shrinking\nversion: 1.0.0\nsteps:\n"
+        + "\n".join(steps)
+        + "\nlimits: {deadline_ms: 700}\n"
+    )
+    view = client.ended(client.open("shrinking"))
+    assert view["status"] == "FAILED"
+    assert view["error"]["reason"] == "TIMEOUT"
+    left = [one.context["timeout_ms"] for one in peer.asked if one.path.endswith("/execute")]
+    assert left == sorted(left, reverse=True)
+    assert left[0] <= 700
+    assert all(later <= earlier - 140 for earlier, later in pairwise(left))
+
+
+def test_a_deadline_that_passes_ends_the_session_and_stops_the_component(client: Client) -> None:
+    workflow = one_action(client, "slow.write", deadline_ms=400)
+    begun = monotonic()
+    session_id = client.open(workflow, told(60_000))
+    view = client.ended(session_id)
+    assert view["status"] == "FAILED"
+    assert view["error"]["reason"] == "TIMEOUT"
+    assert monotonic() - begun < 4
+    assert only_row(client, session_id)["error"]["reason"] == "TIMEOUT"
+
+
+# ---- long operations -----------------------------------------------------------------------------
+
+
+def test_an_operation_ends_by_poll_while_the_sessions_clock_stands_still(client: Client) -> None:
+    workflow = one_action(client, "slow.operation", deadline_ms=600)
+    session_id = client.open(workflow, told(1_200, poll=50))
+    client.until(session_id, lambda view: view["status"] == "WAITING")
+    view = client.ended(session_id)
+    assert view["status"] == "SUCCEEDED", view
+    assert view["output"] == {"took_ms": 1200}
+
+
+def test_an_operation_that_fails_fails_with_what_the_component_said(client: Client) -> None:
+    session_id = client.open(one_action(client, "slow.operation"), told(100, fail=True, poll=20))
+    view = client.ended(session_id)
+    assert view["status"] == "FAILED"
+    assert view["error"]["reason"] == "FAILED_AS_TOLD"
+
+
+def test_a_cancel_stops_an_operation(client: Client) -> None:
+    session_id = client.open(one_action(client, "slow.operation"), told(60_000, poll=100))
+    client.until(session_id, lambda view: view["status"] == "WAITING")
+    client.post(f"/v1/sessions/{session_id}/cancel")
+    assert client.ended(session_id)["status"] == "CANCELLED"
+
+
+@pytest.fixture(scope="module")
+def patient(client: Client, stranger: Serve) -> Stranger:
+    """Accepts every operation, and when it is polled knows only that it still runs."""
+    waits = {"operation": {"poll_after_ms": 60_000}}
+    actions = {"wait": {"effect": "WRITE", "idempotency": "BY_KEY", "operation_timeout_ms": 60_000}}
+    answers = {"execute": lambda body: json.dumps(waits)}
+    peer = stranger(Stranger(card("patient", "EXECUTOR", actions=actions), answers))
+    client.register(peer.url)
+    return peer
+
+
+def accepted(client: Client, patient: Stranger) -> tuple[str, str, str]:
+    """A session that waits for its operation; with the call-back's path and token."""
+    session_id = client.open(one_action(client, "wait", component="patient"), '"in"')
+    client.until(session_id, lambda view: view["status"] == "WAITING")
+    callback = patient.asked[-1].context["callback"]
+    assert callback["url"].startswith(client.url + "/v1/operations/")
+    return session_id, callback["url"].removeprefix(client.url), callback["token"]
+
+
+def test_the_first_call_back_ends_an_operation_the_same_again_is_fine_another_is_a_conflict(
+    client: Client, patient: Stranger
+) -> None:
+    session_id, path, token = accepted(client, patient)
+    body = '{"output": {"exact": 0.10, "big": 9007199254740993}}'
+    bearer = f"Bearer {token}"
+    assert client.post(path, body, authorization="Bearer wrong").status in (401, 403)
+    assert client.post(path, body).status in (401, 403)
+    assert client.post(path, '{"output": 1, "error": {}}', authorization=bearer).status == 400
+    assert client.post(path, body, authorization=bearer).status == 200
+    assert client.ended(session_id)["status"] == "SUCCEEDED"
+    reply = client.get(f"/v1/sessions/{session_id}")
+    assert compact(member(reply.text, "output")) == '{"exact":0.10,"big":9007199254740993}'
+    assert client.post(path, body, authorization=bearer).status == 200
+    other = client.post(path, '{"output": 2}', authorization=bearer)
+    assert other.status == 409, other.text
+
+
+def test_a_call_back_may_report_an_error(client: Client, patient: Stranger) -> None:
+    session_id, path, token = accepted(client, patient)
+    failed = {"code": "NOT_FOUND", "reason": "NO_SUCH_ACCOUNT", "message": "there is none",
+              "side_effect": "NONE"}  # fmt: skip
+    reply = client.post(path, {"error": failed}, authorization=f"Bearer {token}")
+    assert reply.status == 200, reply.text
+    view = client.ended(session_id)
+    assert view["status"] == "FAILED"
+    assert view["error"]["reason"] == "NO_SUCH_ACCOUNT"
+
+
+def test_a_token_belongs_to_one_call_only(client: Client, patient: Stranger) -> None:
+    first, _, token = accepted(client, patient)
+    second, path, _ = accepted(client, patient)
+    reply = client.post(path, '{"output": 1}', authorization=f"Bearer {token}")
+    assert reply.status in (401, 403), reply.text
+    assert client.session(second)["status"] == "WAITING"
+    for session_id in (first, second):
+        client.post(f"/v1/sessions/{session_id}/cancel")
