@@ -1,7 +1,7 @@
 """The component that the tests of `serving` start as a process of its own."""
 
 import asyncio
-import time
+import threading
 
 from acp_spec.sdk.call import Call
 from acp_spec.sdk.component import Component
@@ -26,7 +26,7 @@ async def finish(arguments: dict[str, float], call: Call) -> object:
 @component.action("stuck")
 def stuck(arguments: object, call: Call) -> object:
     call.progress(message="started")
-    time.sleep(600)  # a sync handler that hears nothing
+    threading.Event().wait(600)  # a sync handler that hears nothing
     return None
 
 
