@@ -257,9 +257,9 @@ class Attachment:
     def _heard(self, frame: frames.ControlFromGateway, said: Outbox) -> None:
         match frame:
             case CancelRequest():
-                self._answer_later(said, self._cancel, frame)
+                self._answer_later(said, self._cancel, question=frame)
             case frames.Named():
-                self._answer_later(said, self._operation, frame)
+                self._answer_later(said, self._operation, question=frame)
             case Drain():
                 self._may_leave.set()
             case _:
@@ -274,7 +274,9 @@ class Attachment:
 
     # ---- questions of the gateway ----------------------------------------------------------------
 
-    def _answer_later(self, said: Outbox, answer: Callable[[Any], Any], question: object) -> None:
+    def _answer_later(
+        self, said: Outbox, answer: Callable[[Any], Any], *, question: object
+    ) -> None:
         async def work() -> None:
             said.put(frames.component_control_frame(await answer(question)))
 
@@ -307,10 +309,10 @@ def _broken(why: str) -> AcpFailure:
 
 
 def _said(failed: grpc.aio.AioRpcError) -> AcpError:
-    return _error_of(failed.code(), failed.details(), failed.trailing_metadata())
+    return _error_of(failed.code(), failed.details(), trailing=failed.trailing_metadata())
 
 
-def _error_of(code: grpc.StatusCode, details: str | None, trailing: Any) -> AcpError:
+def _error_of(code: grpc.StatusCode, details: str | None, *, trailing: Any) -> AcpError:
     """What the gateway stated; else the end of a stream is only that, unless its code says more."""
     trailer = next((value for name, value in trailing or () if name == ACP_ERROR_TRAILER), None)
     if trailer is None and code not in _LASTING:

@@ -201,11 +201,14 @@ class AttachedCalls:
             self._owed = 0
 
     async def all_acknowledged(self) -> None:
-        """Wait until no answer is kept any more, in no store either."""
-        while self._answers or self._forgetting:
-            if self._answers:
+        """Wait until every call is answered and no answer is kept any more, in no store either."""
+        while self._working or self._answers or self._forgetting:
+            if self._working:
+                await asyncio.wait(set(self._working.values()))
+            elif self._answers:
                 await self._acked_all.wait()
-            await asyncio.gather(*self._forgetting)
+            else:
+                await asyncio.wait(set(self._forgetting))
 
 
 def _body(key: Key, answer: Reply) -> bytes:

@@ -52,7 +52,9 @@ class Pieces:
         body.size += len(piece.data)
         if body.size > self._max_bytes + _HEAD_BYTES:
             body.parts = None
-            return Unreadable(piece.key, too_large(body.size, self._max_bytes, self._direction))
+            return Unreadable(
+                piece.key, too_large(body.size, self._max_bytes, direction=self._direction)
+            )
         body.parts.append(piece.data)
         return b"".join(body.parts) if piece.is_last else None
 

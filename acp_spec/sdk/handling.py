@@ -17,6 +17,8 @@ import msgspec
 
 from acp_spec.bindings.errors import error
 from acp_spec.bindings.fields import MAX_RESPONSE_BYTES
+from acp_spec.codec.payloads import check_each
+from acp_spec.codec.refusals import Direction
 from acp_spec.codec.scan import PayloadRefused, check_payload
 from acp_spec.model.calls import (
     ErrorBody,
@@ -27,7 +29,7 @@ from acp_spec.model.calls import (
     Response,
 )
 from acp_spec.model.enums import Effect, SideEffect, StepRole
-from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import Payload
 from acp_spec.model.plan import Plan
 from acp_spec.sdk.call import Call
@@ -126,20 +128,26 @@ def _done(target: Target, call: Call) -> SideEffect:
 
 def _typed(result: object, target: Target, *, done: SideEffect) -> Response:
     expected = RESPONSE_OF_ROLE[target.role]
-    if target.role is StepRole.EXECUTE:
-        return _executed(result, target, done=done)
-    if isinstance(result, Plan):
+    if isinstance(result, ExecuteResponse) and target.role is StepRole.EXECUTE:
+        result = msgspec.structs.replace(result, side_effect=result.side_effect or done)
+    elif target.role is StepRole.EXECUTE:
+        return ExecuteResponse(output=output_of(result, target), side_effect=done)
+    elif isinstance(result, Plan):
         result = PlanResponse(plan=result)
     if not isinstance(result, expected):
         raise TypeError(f"expected {expected.__name__}, got {type(result).__name__}")
+    _check_payloads(result)
     return result
 
 
-def _executed(result: object, target: Target, *, done: SideEffect) -> ExecuteResponse:
-    if isinstance(result, ExecuteResponse):
-        return msgspec.structs.replace(result, side_effect=result.side_effect or done)
-    output = output_of(result, target)
-    return ExecuteResponse(output=output, side_effect=done)
+def _check_payloads(response: Response) -> None:
+    """A handler's own payloads enter here: one that is no JSON would break the message around
+    it.
+    """
+    try:
+        check_each(response, Direction.RESPONSE, max_bytes=MAX_RESPONSE_BYTES)
+    except AcpFailure as failure:
+        raise ValueError(failure.error.message) from None
 
 
 def output_of(result: object, target: Target) -> Payload:

@@ -36,7 +36,7 @@ class Scripted:
             except OSError:
                 return
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(1)
                 with contextlib.suppress(OSError):
                     self.requests.append(_request(connection))
                     if answer is not None:

@@ -425,8 +425,12 @@ def test_an_output_that_json_cannot_say_is_an_internal_error_of_a_done_call(
     def give_text(arguments: object, call: Call) -> object:
         return JsonText(b'{"a":1,"a":2}')
 
+    @component.action("response")
+    def give_response(arguments: object, call: Call) -> object:
+        return ExecuteResponse(output=msgspec.Raw(b"{,}"))
+
     async def story(client: ComponentClient) -> None:
-        for action in ("object", "text"):
+        for action in ("object", "text", "response"):
             answer = await client.execute(execute(action))
             assert isinstance(answer, ErrorBody)
             assert answer.error.code is Code.INTERNAL
