@@ -14,7 +14,7 @@ card; `dispatch` enforces the protocol and `serving` opens the ports.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -24,6 +24,9 @@ from acp_spec.model.payload import ABSENT
 from acp_spec.sdk.outcomes import MemoryOutcomes, OutcomeStore
 from acp_spec.sdk.validation import Validator, compile_schema
 from acp_spec.sdk.values import write
+
+if TYPE_CHECKING:
+    from acp_spec.sdk.serving import Server
 
 Handler = Callable[..., object]
 H = TypeVar("H", bound=Handler)
@@ -155,6 +158,18 @@ class Component:
         from acp_spec.sdk.serving import run
 
         run(self, http=http, grpc=grpc)
+
+    async def serve(
+        self, *, http: str = "127.0.0.1:0", grpc: str = "127.0.0.1:0", token: str | None = None
+    ) -> "Server":
+        """Serve on the running loop: `server.http` and `server.grpc` say where, `await
+        server.stop(drain_s=...)` ends it. `run` is this as a process of its own.
+        """
+        from acp_spec.sdk.serving import Server, parse_address
+
+        server = Server(self, http=parse_address(http), grpc=parse_address(grpc), token=token)
+        await server.start()
+        return server
 
     def attach(
         self,

@@ -195,5 +195,15 @@ def test_an_address_that_is_none_is_refused(text: str) -> None:
         parse_address(text)
 
 
+def test_a_component_serves_within_a_loop_of_its_own_program() -> None:
+    async def story() -> None:
+        server = await Component("inside", "1.0.0").serve()
+        async with HttpComponentClient(f"http://{server.http}") as client:
+            assert not isinstance(await client.describe(), ErrorBody)
+        assert await server.stop(drain_s=1)
+
+    asyncio.run(story())
+
+
 def test_an_ipv6_address_is_written_in_brackets() -> None:
     assert str(parse_address("[::1]:8080")) == "[::1]:8080"
