@@ -14,6 +14,7 @@ from acp_spec.model.enums import ROLE_OF_STEP, Boundary, StepRole
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.session import Deviation
 from gateway.engine.definition import PinMode
+from gateway.engine.events import CallCreated
 from gateway.engine.states import CallState, SessionState
 from gateway.runtime.clock import Clock
 from gateway.runtime.queueing import Waiting
@@ -66,15 +67,18 @@ class Absence:
             pin = f"{created.component}@{created.version}"
             target = self._targets.pick(pin, state.session_id)
             return Found(target) if target else _nobody(pin)
-        name = created.component or self._any_name(created.role)
+        name = created.component or self._any_name(created)
         target = self._active(name, state.session_id) if name else None
         wanted = created.component or created.action or created.role.value
         return Found(target) if target else _nobody(wanted)
 
-    def _any_name(self, role: StepRole) -> str:
-        if role is StepRole.EXECUTE:
-            return ""
-        names = self._targets.catalog().names_with_role(ROLE_OF_STEP[role])
+    def _any_name(self, created: CallCreated) -> str:
+        """Who can do it by now, of a call that nobody could serve when it was created."""
+        catalog = self._targets.catalog()
+        if created.role is StepRole.EXECUTE:
+            names = catalog.names_with_action(created.action)
+            return names[0] if len(names) == 1 else ""
+        names = catalog.names_with_role(ROLE_OF_STEP[created.role])
         return names[0] if names else ""
 
     def _active(self, name: str, session_id: str) -> Target | None:
@@ -113,6 +117,10 @@ class Absence:
     def _changed(self) -> None:
         for key in list(self._waiting):
             self._again(key)
+
+    def forget(self, waiting: Waiting) -> None:
+        """It no longer wants to be sent."""
+        self._forget((waiting.session_id, waiting.call_id, waiting.attempt))
 
     def _forget(self, key: tuple[str, str, int]) -> None:
         self._since.pop(key, None)

@@ -26,7 +26,7 @@ from gateway.engine.world import World
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Clock
 from gateway.runtime.committer import Committer
-from gateway.runtime.live import Live, LiveSessions
+from gateway.runtime.live import Erased, Live, LiveSessions
 from gateway.runtime.targets import Targets
 from gateway.runtime.timers import Timers
 from gateway.stores.ports import Table
@@ -42,7 +42,7 @@ class Observer(Protocol):
 class Executor(Protocol):
     """Does what the engine's commands say (`executors.Executors`)."""
 
-    def admit(self, live: Live, call_id: str, *, is_head: bool = False) -> AnyEvent | None:
+    def admit(self, live: Live, call_id: str) -> AnyEvent | None:
         """Start, defer or refuse the next attempt, as an event; None while it must wait."""
 
     def act(self, live: Live, command: Command) -> None:
@@ -109,6 +109,13 @@ class Driver:
     ) -> None:
         """Bring a recovered session back to work."""
         self._run(live, live.state, record=[], todo=deque([*events, *commands]))
+
+    def find(self, session_id: str) -> Live | None:
+        """The session, for what comes from outside at its own time; none once it was deleted."""
+        try:
+            return self.sessions.find(session_id)
+        except Erased:
+            return None
 
     def now_ms(self, live: Live) -> int:
         """The time an event of this session carries: never before its last one."""
@@ -225,15 +232,19 @@ class Driver:
                     self.timers.start(live.state.session_id, command)
                 case End():
                     self.timers.drop(live.state.session_id)
-                    self.open_sessions -= 1
-                    self.committer.after_sync(lambda: _notify_end(live))
+                    self.committer.after_sync(lambda: self._ended(live))
                 case Record():
                     pass  # its row was in the batch
                 case _:
                     self.executor.act(live, command)
 
+    def _ended(self, live: Live) -> None:
+        """Its end is on disk. Until then it counts as open, so that a stalled disk is a bound."""
+        self.open_sessions -= 1
+        _notify_end(live)
+
     def _fire(self, session_id: str, command: StartTimer) -> None:
-        live = self.sessions.find(session_id)
+        live = self.find(session_id)
         if live is not None and not live.state.terminal:
             fired = TimerFired(
                 at_ms=self.now_ms(live),

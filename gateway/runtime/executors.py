@@ -21,6 +21,7 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import ABSENT
+from gateway.engine import recovery
 from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
 from gateway.engine.events import (
     AnyEvent,
@@ -77,29 +78,39 @@ class Executors:
 
     # ---- before the journal: admission ----------------------------------------------------------
 
-    def admit(self, live: Live, call_id: str, *, is_head: bool = False) -> AnyEvent | None:
-        """The event that starts, defers or refuses the call's next attempt; None: it waits."""
+    def admit(self, live: Live, call_id: str, *, woken_from: str = "") -> AnyEvent | None:
+        """The event that starts, defers or refuses the call's next attempt; None: it waits.
+
+        `woken_from`: the queue whose head it was, when a slot there became free.
+        """
         if self.draining:
             return None
         call = live.state.calls[call_id]
-        waiting = self._name(live, call)
+        waiting = self._name(live, call, key=woken_from)
+        if recovery.outlived(call, self._driver.now_ms(live)):
+            return self._refused(
+                live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
+            )
         found = self._absence.target(live.state, call, waiting=waiting)
         if found is None:
             live.waiting.add(call_id)
             return None
         if isinstance(found, AcpError):
             return self._refused(live, call, failure=found, policy="target")
-        return self._ask(live, call, found=found, is_head=is_head)
+        return self._ask(live, call, found=found, waiting=waiting)
 
-    def _ask(self, live: Live, call: CallState, *, found: Found, is_head: bool) -> AnyEvent | None:
+    def _ask(
+        self, live: Live, call: CallState, *, found: Found, waiting: Waiting
+    ) -> AnyEvent | None:
         now_ms = self._driver.now_ms(live)
         left_ms = deadline.timeout_ms(
             call.created.timeout_ms, live.state.deadline_at(now_ms), now_ms=now_ms
         )
         step_type = call.created.step_type.value
         keys = (f"queue:{step_type}", f"instance:{found.target.component_id}")
+        is_head = bool(waiting.key)
         wish = Wish(keys=keys, left_ms=left_ms, is_head=is_head)
-        verdict = self._admission.ask(wish, self._name(live, call))
+        verdict = self._admission.ask(wish, waiting)
         if isinstance(verdict, Admit):
             self._permits[call.created.call_id, call.number] = keys
             return self._started(live, call, found=found, left_ms=left_ms)
@@ -108,12 +119,13 @@ class Executors:
             return None if is_head else self._deferred(live, call, verdict=verdict)
         return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
 
-    def _name(self, live: Live, call: CallState) -> Waiting:
+    def _name(self, live: Live, call: CallState, *, key: str) -> Waiting:
         return Waiting(
             session_id=live.state.session_id,
             call_id=call.created.call_id,
             attempt=call.number,
             tenant=live.state.opened.tenant,
+            key=key,
         )
 
     def _started(
@@ -158,16 +170,23 @@ class Executors:
         asyncio.get_running_loop().call_soon(self._ask_again, waiting)
 
     def _ask_again(self, waiting: Waiting) -> None:
-        live = self._driver.sessions.find(waiting.session_id)
-        if live is None:
-            return
+        """Whoever was woken and does not start leaves the free slot to the next."""
+        event = self._asked_again(waiting)
+        if waiting.key and not isinstance(event, AttemptStarted):
+            self._admission.wake_one(waiting.key)
+
+    def _asked_again(self, waiting: Waiting) -> AnyEvent | None:
+        live = self._driver.find(waiting.session_id)
+        call = live.state.calls.get(waiting.call_id) if live else None
+        stale = call is None or call.phase is not Phase.READY or call.number != waiting.attempt
+        if live is None or stale:
+            self._absence.forget(waiting)
+            return None
         live.waiting.discard(waiting.call_id)
-        call = live.state.calls.get(waiting.call_id)
-        if call is None or call.phase is not Phase.READY or call.number != waiting.attempt:
-            return
-        event = self.admit(live, waiting.call_id, is_head=True)
+        event = self.admit(live, waiting.call_id, woken_from=waiting.key)
         if event is not None:
             self._driver.feed(live, event)
+        return event
 
     # ---- behind the journal: reaching out -------------------------------------------------------
 
@@ -209,8 +228,8 @@ class Executors:
         )
         target = self._targets.instance(started.instance)
         self.inflight += 1
-        if target is None or left_ms <= 0:
-            self._not_sent(live, command, gone=target is None)
+        if target is None or left_ms <= 0 or call.cancelling:
+            self._not_sent(live, command, why=_why_not(call, target))
             return
         outgoing = self._outgoing(live, call, timeout_ms=left_ms)
         target.connection.send(outgoing, self._sink(state.session_id, command))
@@ -249,12 +268,8 @@ class Executors:
 
         return sink
 
-    def _not_sent(self, live: Live, command: Send, *, gone: bool) -> None:
-        if gone:
-            failure = error(Reason.NO_COMPONENT, "the instance left before it could be called")
-        else:
-            failure = error(Reason.TIMEOUT, NO_TIME_LEFT, boundary=Boundary.GATEWAY)
-        failure = msgspec.structs.replace(failure, side_effect=SideEffect.NONE)
+    def _not_sent(self, live: Live, command: Send, *, why: AcpError) -> None:
+        failure = msgspec.structs.replace(why, side_effect=SideEffect.NONE)
         answer = Answer(error=failure, side_effect=SideEffect.NONE, answered=False, not_sent=True)
         loop = asyncio.get_running_loop()
         session_id = live.state.session_id
@@ -267,7 +282,7 @@ class Executors:
             keys = self._permits.pop((command.call_id, command.attempt), None)
             if keys is not None:
                 self._admission.close(keys)
-        live = self._driver.sessions.find(session_id)
+        live = self._driver.find(session_id)
         if live is None:
             return
         call = live.state.calls[command.call_id]
@@ -278,7 +293,7 @@ class Executors:
         if current and not late:
             self._driver.feed(live, self._ended(live, command, answer=answer))
             self._cancel_overdue(live, command, answer=answer)
-        elif call.phase is not Phase.OPERATION:
+        elif call.phase is not Phase.OPERATION or call.number != command.attempt:
             self._driver.feed(live, self._late(live, command, answer=answer))
 
     def _ended(self, live: Live, command: Send, *, answer: Answer) -> AttemptEnded:
@@ -388,6 +403,8 @@ class Executors:
         self._poll_again(live, command, after_ms=again_ms)
 
     def _poll_again(self, live: Live, command: Poll, *, after_ms: int) -> None:
+        if self._current_operation(live, command.call_id) is None:
+            return
         at_ms = self._driver.clock.now_ms() + after_ms
         timer = StartTimer(Timer.POLL, at_ms, command.call_id, command.attempt)
         self._driver.timers.start(live.state.session_id, timer)
@@ -417,7 +434,7 @@ class Executors:
 
     def _current_operation(self, live: Live, call_id: str) -> tuple[Live, CallState] | None:
         """The session as it is now: it may have been evicted while the peer was asked."""
-        fresh = self._driver.sessions.find(live.state.session_id)
+        fresh = self._driver.find(live.state.session_id)
         call = fresh.state.calls.get(call_id) if fresh else None
         if fresh is None or call is None or call.phase is not Phase.OPERATION:
             return None
@@ -443,3 +460,12 @@ class Executors:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _why_not(call: CallState, target: Target | None) -> AcpError:
+    """Why a started attempt is not written after all: it was admitted a moment ago."""
+    if call.cancelling:
+        return error(Reason.CANCELLED, "cancelled before it was sent", boundary=Boundary.GATEWAY)
+    if target is None:
+        return error(Reason.NO_COMPONENT, "the instance left before it could be called")
+    return error(Reason.TIMEOUT, NO_TIME_LEFT, boundary=Boundary.GATEWAY)

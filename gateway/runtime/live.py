@@ -68,7 +68,7 @@ class LiveSessions:
     def add(self, state: SessionState) -> Live:
         """Keep a session that was just opened."""
         live = self._live[state.session_id] = Live(state)
-        self._evict()
+        self._evict(keep=live)
         return live
 
     def find(self, session_id: str) -> Live | None:
@@ -102,12 +102,15 @@ class LiveSessions:
             message = f"session {session_id} cannot be read back: {problem}"
             raise AcpFailure(error(Reason.DATA_LOSS, message)) from problem
 
-    def _evict(self) -> None:
-        """Drop the least recently used idle ones; look at a few only, the next call goes on."""
+    def _evict(self, *, keep: Live) -> None:
+        """Drop the least recently used idle ones; look at a few only, the next call goes on.
+
+        Never `keep`: whoever asked for it is about to write to it, and there must be one of each.
+        """
         looked = 0
         while len(self._live) > self._limit and looked < 8:
             session_id, live = next(iter(self._live.items()))
-            if live.idle:
+            if live.idle and live is not keep:
                 del self._live[session_id]
             else:
                 self._live.move_to_end(session_id)

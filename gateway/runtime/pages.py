@@ -19,6 +19,8 @@ from gateway.stores.ports import Store, Table
 from gateway.stores.tables import SESSION_BYTES, listed_prefix, shard_row
 
 LIMIT_MAX = 500
+_IN_KEY_ORDER = sorted(status.value for status in SessionStatus)
+"""A page goes on where the last one ended, so statuses come in the order of their keys."""
 
 
 class Pages:
@@ -52,8 +54,8 @@ class Pages:
     def _keys(
         self, tenant: str, status: SessionStatus | None, *, workflow: str, beyond: bytes
     ) -> Iterator[bytes]:
-        for one in (status,) if status else tuple(SessionStatus):
-            prefix = listed_prefix(tenant, one.value)
+        for name_of_status in (status.value,) if status else _IN_KEY_ORDER:
+            prefix = listed_prefix(tenant, name_of_status)
             if beyond and beyond[: len(prefix)] > prefix and not beyond.startswith(prefix):
                 continue
             for key, _ in self._store.scan(Table.INDEX, prefix, after=beyond):

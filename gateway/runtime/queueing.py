@@ -16,12 +16,16 @@ from gateway.governance.verdicts import Admit, Defer, Verdict
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt in a queue, by name: whoever wakes it looks the session up again."""
+    """One attempt in a queue, by name: whoever wakes it looks the session up again.
+
+    `key`: the queue it was woken from; empty for one that waits for a component.
+    """
 
     session_id: str
     call_id: str
     attempt: int
     tenant: str
+    key: str = ""
 
 
 Wake = Callable[[Waiting], None]
@@ -66,7 +70,10 @@ class Admission:
         self._queues: dict[str, _Queue] = {}
 
     def ask(self, wish: Wish, waiting: Waiting) -> Verdict:
-        """Admit (slots are taken: close them with `close(wish.keys)`), defer (queued) or refuse."""
+        """Admit (slots are taken: close them with `close(wish.keys)`), defer (queued) or refuse.
+
+        Who was woken and does not start lets the next one try: `wake_one(waiting.key)`.
+        """
         for key in wish.keys:
             if key not in self._slots:
                 self._slots[key] = self._slots_for(key)
@@ -74,7 +81,7 @@ class Admission:
         if isinstance(verdict, Admit):
             governor.take(self._slots, wish.keys)
         elif isinstance(verdict, Defer):
-            self._defer(verdict.key, waiting, is_head=wish.is_head)
+            self._defer(verdict.key, waiting)
         return verdict
 
     def close(self, keys: tuple[str, ...]) -> None:
@@ -82,10 +89,10 @@ class Admission:
         governor.close(self._slots, keys)
         for key in keys:
             self.wake_one(key)
-            self._forget_idle(key)
 
     def wake_one(self, key: str) -> None:
         """Ask the head of this queue again, if a slot is free."""
+        self._forget_idle(key)
         queue, slots = self._queues.get(key), self._slots.get(key)
         if not queue or slots is None or slots.inflight >= slots.limit:
             return
@@ -99,13 +106,13 @@ class Admission:
         slots = self._slots.get(key)
         return (slots.inflight, slots.waiting) if slots else (0, 0)
 
-    def _defer(self, key: str, waiting: Waiting, *, is_head: bool) -> None:
+    def _defer(self, key: str, waiting: Waiting) -> None:
         queue = self._queues.setdefault(key, _Queue())
         self._slots[key] = concurrency.queue(self._slots[key])
-        if is_head:
+        if waiting.key == key:  # the slot it was woken for was taken meanwhile
             queue.put_back(waiting)
         else:
-            queue.put(waiting)
+            queue.put(msgspec.structs.replace(waiting, key=key))
 
     def _forget_idle(self, key: str) -> None:
         """A target that nobody uses keeps no counters: there may be a hundred thousand of them."""

@@ -234,6 +234,8 @@ class SessionService:
     def events(
         self, session_id: str, principal: Principal, *, after: int
     ) -> AsyncIterator[tuple[int, str, bytes]]:
+        if self._erasing.tombstone(session_id, principal) is not None:
+            raise AcpFailure(error(Reason.EVENTS_EXPIRED, "the session was deleted, events too"))
         live = self._find(session_id, principal)
         return self._streams.events(live.state.session_id, after)
 
@@ -312,14 +314,17 @@ class SessionService:
         self, signals: list[Notify], done: Callable[[], bool], *, wait_s: float
     ) -> None:
         """Wait until `done()` holds, at most `wait_s` seconds; what holds then is on disk."""
+        committer = self._driver.committer
         if not done() and wait_s > 0:
             changed = asyncio.Event()
             signals.append(changed.set)
             try:
-                async with asyncio.timeout(wait_s):
-                    while not done():
-                        await changed.wait()
-                        changed.clear()
+                with committer.waking(changed.set):
+                    async with asyncio.timeout(wait_s):
+                        while not done() and committer.failed is None:
+                            await changed.wait()
+                            changed.clear()
+                committer.refuse_if_failed()
                 return
             except TimeoutError:
                 pass

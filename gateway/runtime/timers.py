@@ -50,4 +50,6 @@ class Timers:
         handles = self._handles.get(session_id)
         if handles is not None:
             handles.pop((command.timer, command.call_id), None)
+            if not handles:
+                del self._handles[session_id]
         self._fire(session_id, command)

@@ -75,6 +75,7 @@ def catalog_of(*cards: Card, active: dict[str, str] | None = None) -> Catalog:
 
 
 CATALOG = catalog_of(PLANNER, OBSERVER, REFLECTOR, TOOLS)
+CARDS_OF_TWO = (card("one", action("put", WRITE, NATURAL)), card("two", action("other")))
 
 FOUR_CALLS = """
 workflow: four
