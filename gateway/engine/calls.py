@@ -58,6 +58,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     role: StepRole
     action: str = ""
     offer: Offer | None = None
+    pin: str = ""
     component: str = ""
     semantics: Semantics
     body: bytes
@@ -69,7 +70,8 @@ def for_step(
     state: SessionState, step: Step, *, fields: dict[str, bytes], world: World
 ) -> CallCreated:
     """The call of a step of one call."""
-    offer = _pinned(state, f"step:{step.name}", catalog=world.catalog)
+    pin = state.opened.pins.get(f"step:{step.name}", "")
+    offer = world.catalog.exact(pin) if pin else None
     if offer is None:
         offer = pins.offer_for_step(step, world.catalog, labels=state.opened.labels)
     if step.role is StepRole.EXECUTE:
@@ -85,6 +87,7 @@ def for_step(
         role=step.role,
         action=step.action,
         offer=offer,
+        pin=pin,
         component=step.component,
         semantics=semantics,
         body=text,
@@ -98,8 +101,9 @@ def for_sub_goal(
     state: SessionState, step: Step, *, goal: SubGoal, arguments: bytes, world: World
 ) -> CallCreated | AcpError:
     """The call of a plan's sub-goal, on the component that offers its action."""
+    pin = state.opened.pins.get(_pin_key(step, goal.action), "")
     offer = _offer_for_goal(state, step, action=goal.action, catalog=world.catalog)
-    if offer is None:
+    if offer is None and not pin:
         names = ", ".join(world.catalog.names_with_action(goal.action))
         message = (
             f"action {goal.action!r} is offered by {names}: the step's `component` or a session"
@@ -114,12 +118,17 @@ def for_sub_goal(
         role=StepRole.EXECUTE,
         action=goal.action,
         offer=offer,
+        pin=pin,
         semantics=_of_action(offer, goal.action),
         body=requests.execute_body(goal.action, arguments),
         arguments=arguments,
         repeat=goal.repeat or step.repeat,
     )
     return _created(state, intent, world=world)
+
+
+def _pin_key(step: Step, action: str) -> str:
+    return f"step:{step.name}" if step.component else f"action:{action}"
 
 
 def _offer_for_goal(
@@ -159,6 +168,7 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
     entry = state.steps[step.name]
     redo = entry.redo.get(goal, 0)
     card = intent.offer.card if intent.offer else None
+    component, version = _meant(intent)
     arguments = intent.arguments if intent.role is StepRole.EXECUTE else intent.body
     digest = body_digest(intent.action, arguments)
     semantics = intent.semantics
@@ -173,8 +183,8 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
         sub_goal=goal,
         loop=state.loop,
         redo=redo,
-        component=card.name if card else intent.component,
-        version=card.version if card else "",
+        component=component,
+        version=version,
         action=intent.action,
         step_type=step_type(intent.role, card.kind if card else Kind.TOOL),
         effect=semantics.effect,
@@ -188,6 +198,18 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
         reused_from=_reusable(state, intent, entry=entry, digest=digest),
         retry_of=entry.retry_of.get(goal, ""),
     )
+
+
+def _meant(intent: Intent) -> tuple[str, str]:
+    """Name and version the call is for: the session's pin, also when nobody serves it just now.
+
+    The driver waits for it, and only then lets the active version serve, as a deviation (SPEC 9.6).
+    """
+    if intent.pin:
+        name, _, version = intent.pin.rpartition("@")
+        return name, version
+    card = intent.offer.card if intent.offer else None
+    return (card.name, card.version) if card else (intent.component, "")
 
 
 def _arguments(intent: Intent) -> Payload:
