@@ -180,7 +180,7 @@ _CONTROL_FRAMES: Final = _tag(acp_pb2.GatewayControl, "frames")
 _ATTACHMENT: Final = _tag(acp_pb2.ComponentCalls, "attachment_id")
 
 
-def call_body(key: Key, role: StepRole, request: msgspec.Struct) -> bytes:
+def call_body(key: Key, role: StepRole, *, request: msgspec.Struct) -> bytes:
     """A CallFrame."""
     call_id, attempt = key
     frame = acp_pb2.CallFrame(
@@ -339,7 +339,7 @@ def read_gateway_control(data: bytes) -> list[ControlFromGateway]:
     return said
 
 
-def too_large(size: int, max_bytes: int, direction: Direction) -> AcpError:
+def too_large(size: int, max_bytes: int, *, direction: Direction) -> AcpError:
     """The failure of one call whose message is over the limit."""
     detail = f"{size} bytes, at most {max_bytes} are allowed"
     problem = PayloadRefused(PayloadProblem.TOO_LARGE, max_bytes, detail=detail)
@@ -399,7 +399,7 @@ def _checked(
 ) -> T | AcpError:
     size = found.ByteSize() if check_size else 0
     if size > max_bytes:
-        return too_large(size, max_bytes, direction)
+        return too_large(size, max_bytes, direction=direction)
     try:
         return proto.from_message(type_, found, direction=direction, max_bytes=max_bytes)
     except AcpFailure as failure:

@@ -33,10 +33,12 @@ from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
+from gateway.stores.errors import StoreError
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
 from gateway.stores.rocksdb import RocksStore
 from gateway.stores.trajectory_log import TrajectoryLog
+from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.span_export import OtlpSpans
 from gateway.telemetry.spans import NoSpans, SpanSink
@@ -45,6 +47,8 @@ from gateway.transports.attach_hub import AttachHub, AttachOptions
 from gateway.transports.auth import Gate, served_hosts
 from gateway.transports.dialer import ComponentDialer
 from gateway.transports.ports import Services
+
+log = get_log("gateway")
 
 SECRET_KEY, ID_KEY = b"callback-secret", b"gateway-id"
 SECRET_BYTES, ID_BYTES = 32, 8
@@ -103,10 +107,16 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         metrics=metrics,
         unready={"recovering sessions"},
     )
-    committer.on_failure(lambda problem: ground.unready.add(f"the store failed: {problem}"))
+    committer.on_failure(lambda problem: _store_failed(problem, ground.unready))
     registry = _registry(ground)
     workflows = Workflows(store, committer, clock=clock, catalog=registry.catalog)
     return _sessions(ground, registry, workflows=workflows)
+
+
+def _store_failed(problem: StoreError, unready: set[str]) -> None:
+    """Nothing is acknowledged any more; a restart is the way out, once the disk is well."""
+    log.error("store_failed", cause=problem)
+    unready.add(f"the store failed: {problem}; mend the disk, then restart the gateway")
 
 
 def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Gateway:
@@ -140,7 +150,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         unready=lambda: tuple(sorted(ground.unready)),
         metrics=ground.metrics,
     )
-    orphans = Orphans(driver, executors, registry, grace_ms=settings.grace.attach_grace_ms)
+    orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
     _watch(ground.metrics, driver, executors=executors, outbox=outbox)
     _watch_attached(ground.metrics, hub)

@@ -24,7 +24,7 @@ class Orphans:
     """Those attempts, by instance. Used on the loop's thread."""
 
     def __init__(
-        self, driver: Driver, executors: Executors, targets: Targets, *, grace_ms: int
+        self, driver: Driver, executors: Executors, *, targets: Targets, grace_ms: int
     ) -> None:
         self._driver = driver
         self._executors = executors

@@ -91,7 +91,7 @@ class AttachConnection:
     # ---- calls -----------------------------------------------------------------------------------
 
     def send(self, outgoing: Outgoing, sink: Sink) -> None:
-        attempt = AttachAttempt(self, outgoing, sink)
+        attempt = AttachAttempt(self, outgoing, sink=sink)
         if self._is_closed:
             attempt.finish_soon(_gone("the instance has left"))
             return
@@ -100,7 +100,7 @@ class AttachConnection:
 
     def adopt(self, outgoing: Outgoing, sink: Sink) -> None:
         """Wait for the answer of an attempt that an earlier run of this gateway sent."""
-        AttachAttempt(self, outgoing, sink).sent = True
+        AttachAttempt(self, outgoing, sink=sink).sent = True
 
     def reset(self, call_id: str, attempt: int) -> None:
         found = self._open.get((call_id, attempt))
@@ -264,7 +264,7 @@ class AttachAttempt(Attempt):
 
     sent = False
 
-    def __init__(self, connection: AttachConnection, outgoing: Outgoing, sink: Sink) -> None:
+    def __init__(self, connection: AttachConnection, outgoing: Outgoing, *, sink: Sink) -> None:
         super().__init__(outgoing, sink, open_attempts=connection.open_attempts)
         self._connection = connection
 
@@ -308,7 +308,7 @@ class AttachAttempt(Attempt):
             text = f"the request is not one of {outgoing.role.value}: {wrong}"
             self.finish_soon(not_sent(Reason.INVALID_REQUEST, text, boundary=Boundary.GATEWAY))
             return None
-        body = frames.call_body(self._key, outgoing.role, request)
+        body = frames.call_body(self._key, outgoing.role, request=request)
         if limit and len(body) > limit:
             text = f"the request has {len(body)} bytes, its card allows {limit}"
             self.finish_soon(not_sent(Reason.PAYLOAD_TOO_LARGE, text, boundary=Boundary.GATEWAY))
@@ -324,6 +324,8 @@ def _answer_of(answer: Reply | AcpError, outgoing: Outgoing) -> Answer:
             return stated_error(answer, outgoing.effect)
         case Reply() if type(answer) is RESPONSE_OF[outgoing.role]:
             return success(answer, json.encode(answer), effect=outgoing.effect)
+        case _:
+            pass
     text = f"the answer is a {type(answer).__name__}, the call was {outgoing.role.value}"
     return violation(text, outgoing.effect)
 

@@ -128,6 +128,10 @@ class AttachHub:
         """Attempts that wait for a credit or for their instance."""
         return sum(one.connection.waiting for one in self._places.values())
 
+    def links(self) -> tuple[Link, ...]:
+        """The pairs of streams that are open."""
+        return tuple(one.link for one in self._links.values() if one.link is not None)
+
     def open(self) -> None:
         """Recovery is through: instances may come, and claim what they still have."""
         self._opened.set()

@@ -60,7 +60,7 @@ class AttachHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships
             await _abort(failure.error, context)
             return
         try:
-            await _both(link, self._hear(link, context), write_all(link.control, context))
+            await _both(link, self._hear(link, context), writing=write_all(link.control, context))
         finally:
             self._hub.dropped(link)
         if link.why is not None:
@@ -84,7 +84,7 @@ class AttachHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships
         try:
             attached.connection.receive(received)
             reading = _read_all(context, receive)
-            await _both(link, reading, write_all(link.calls, context, of_calls=True))
+            await _both(link, reading, writing=write_all(link.calls, context, of_calls=True))
         finally:
             self._hub.dropped(link)
         if link.why is not None:
@@ -151,7 +151,7 @@ async def write_all(outbox: Outbox, context: Context, *, of_calls: bool = False)
 
 
 async def _both(
-    link: Link, reading: Coroutine[None, None, None], writing: Coroutine[None, None, None]
+    link: Link, reading: Coroutine[None, None, None], *, writing: Coroutine[None, None, None]
 ) -> None:
     """Read and write until the peer ends its side or the link is over; whatever ended it is kept.
 

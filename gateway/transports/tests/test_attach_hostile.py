@@ -239,7 +239,7 @@ def test_a_small_request_limit_of_the_gateway_does_not_limit_frames() -> None:
 
 def test_the_role_of_a_call_is_in_its_frame() -> None:
     body = frames.call_body(
-        ("c", 1), StepRole.EXECUTE, ExecuteRequest(context=context(), action="balance")
+        ("c", 1), StepRole.EXECUTE, request=ExecuteRequest(context=context(), action="balance")
     )
     called_ = frames.read_call(body, max_bytes=10_000)
     assert isinstance(called_, frames.Called)
