@@ -287,14 +287,21 @@ class Executors:
             return
         call = live.state.calls[command.call_id]
         started = call.attempts[-1].started
-        if answer.answered and started is not None:
-            self._targets.heard(started.instance)
+        if started is not None:
+            self._note_signs(started.instance, answer)
         current = call.phase is Phase.SENT and call.number == command.attempt
         if current and not late:
             self._driver.feed(live, self._ended(live, command, answer=answer))
             self._cancel_overdue(live, command, answer=answer)
         elif call.phase is not Phase.OPERATION or call.number != command.attempt:
             self._driver.feed(live, self._late(live, command, answer=answer))
+
+    def _note_signs(self, instance: str, answer: Answer) -> None:
+        """What an answer says about the instance: it lives, or nobody was there."""
+        if answer.answered:
+            self._targets.heard(instance)
+        elif answer.not_sent and answer.error and answer.error.boundary is Boundary.COMPONENT:
+            self._targets.unreached(instance)
 
     def _ended(self, live: Live, command: Send, *, answer: Answer) -> AttemptEnded:
         return AttemptEnded(

@@ -33,6 +33,7 @@ from gateway.runtime.connection import Connection
 from gateway.runtime.durable import Durable
 from gateway.runtime.principal import Principal
 from gateway.runtime.registered import Dialer, Endpoint, Entry, Instance, Row, State, component_id
+from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
 
 _ROWS: Final = b"cmp_"
@@ -137,7 +138,12 @@ class Registry:
             await connection.close()
             raise
         self._durable.put(Table.REGISTRY, row.component_id.encode(), msgspec.json.encode(row))
-        await self._durable.synced()
+        try:
+            await self._durable.synced()
+        except StoreError:
+            if self._entries.get(entry.id) is entry:
+                self._remove(entry)  # what was refused is never called, nor shown
+            raise
         return self._view(entry)
 
     def list(self) -> tuple[Component, ...]:
@@ -254,6 +260,19 @@ class Registry:
         entry = self._entries.get(component_id)
         if entry is not None:
             self._seen(entry, None)
+
+    def unreached(self, component_id: str) -> None:
+        """Nothing reached it: its sessions go to another replica, while there is one.
+
+        The last replica is called all the same: a refused connection costs less than waiting for a
+        probe.
+        """
+        entry = self._entries.get(component_id)
+        if entry is None or entry.is_attached or entry.state is not State.ACTIVE:
+            return
+        if len(self._ready.get(entry.pin, ())) > 1:
+            entry.is_unreachable = True
+            self._changed()
 
     def sweep(self) -> None:
         """End leases that are over and remove what expired long ago. Called about every second."""

@@ -46,5 +46,8 @@ class Targets(Protocol):
     def heard(self, component_id: str) -> None:
         """The instance answered a call: a sign of life."""
 
+    def unreached(self, component_id: str) -> None:
+        """Nothing could be sent to the instance: nobody was there."""
+
     def on_change(self, callback: Callable[[], None]) -> None:
         """`callback()` after an instance came, went, or changed its state."""

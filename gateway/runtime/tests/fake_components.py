@@ -193,6 +193,9 @@ class FakeTargets:
     def heard(self, component_id: str) -> None:
         self.heard_of.append(component_id)
 
+    def unreached(self, component_id: str) -> None:
+        """Here nobody has a replica to go to."""
+
     def on_change(self, callback: Callable[[], None]) -> None:
         self._watching.append(callback)
 

@@ -345,6 +345,24 @@ def test_three_lost_probes_make_it_unreachable_and_one_answer_brings_it_back() -
     run(story())
 
 
+def test_nobody_there_moves_sessions_to_another_replica_but_the_last_one_stays() -> None:
+    async def story() -> None:
+        house = House()
+        first = await house.register(A, card())
+        second = await house.register(B, card())
+        house.registry.unreached(first.component_id)
+        assert house.registry.get(first.component_id).state == "UNREACHABLE"
+        picked = [house.registry.pick("ledger@1.0.0", str(number)) for number in range(20)]
+        assert {one.component_id for one in picked if one} == {second.component_id}
+        house.registry.unreached(second.component_id)
+        assert house.registry.get(second.component_id).state == "ACTIVE"
+        house.registry.probed(first.component_id, Health(status=HealthStatus.SERVING))
+        assert house.registry.get(first.component_id).state == "ACTIVE"
+        house.registry.unreached("cmp_unknown")
+
+    run(story())
+
+
 def test_a_row_that_cannot_be_read_is_told_and_hides_no_other() -> None:
     async def story() -> None:
         house = House()
