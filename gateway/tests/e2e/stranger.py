@@ -5,9 +5,10 @@ response's text, so that payloads can be kept as they are written; what was aske
 """
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -114,11 +115,20 @@ def _skip(text: str, at: int) -> int:
 
 @contextmanager
 def serving(stranger: Stranger) -> Iterator[Stranger]:
-    """Serve on a free port of loopback until the block ends."""
+    """Serve on a free port of loopback until the block ends, which also ends its connections."""
+    open_connections: set[socket.socket] = set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            open_connections.add(self.connection)
+
+        def finish(self) -> None:
+            open_connections.discard(self.connection)
+            super().finish()
 
         def do_GET(self) -> None:
             self._say("")
@@ -149,4 +159,7 @@ def serving(stranger: Stranger) -> Iterator[Stranger]:
     finally:
         server.shutdown()
         server.server_close()
+        for connection in tuple(open_connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         thread.join()
