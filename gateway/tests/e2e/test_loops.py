@@ -1,4 +1,4 @@
-"""What a reflector decides: again, otherwise, differently, not at all; and what is never done twice.
+"""What a reflector decides: again, otherwise, not at all; and what is never done twice.
 
 Planner and judge are scripted strangers; the counter's own file tells how often a thing was done.
 """
