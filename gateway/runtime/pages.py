@@ -5,7 +5,6 @@ sessions stand, without their payloads.
 """
 
 import base64
-import binascii
 from collections.abc import Iterator
 
 import msgspec
@@ -39,7 +38,7 @@ class Pages:
         limit: int,
     ) -> SessionPage:
         """Up to `limit` sessions beyond `after`, by status, workflow and opening time."""
-        beyond = _decoded(after)
+        beyond = _decoded(after, tenant)
         found: list[SessionView] = []
         last = b""
         for key in self._keys(tenant, status, workflow=workflow, beyond=beyond):
@@ -75,9 +74,14 @@ def _encoded(key: bytes) -> str:
     return base64.urlsafe_b64encode(key).decode().rstrip("=")
 
 
-def _decoded(after: str) -> bytes:
+def _decoded(after: str, tenant: str) -> bytes:
+    """The key that `next` named; only keys of this tenant's list can be one."""
+    padded = after + "=" * (-len(after) % 4)
     try:
-        return base64.urlsafe_b64decode(after + "=" * (-len(after) % 4)) if after else b""
-    except (binascii.Error, ValueError):
+        beyond = base64.b64decode(padded.encode(), altchars=b"-_", validate=True)
+    except ValueError:  # binascii.Error is one
+        beyond = b"\0"
+    if beyond and not beyond.startswith(listed_prefix(tenant)):
         message = "after: not the `next` of an earlier page"
-        raise AcpFailure(error(Reason.INVALID_REQUEST, message)) from None
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+    return beyond

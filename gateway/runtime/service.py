@@ -132,7 +132,7 @@ class SessionService:
         if state.opened.mode is not Mode.MANUAL:
             message = "steps are run by the workflow: open the session with mode MANUAL"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))
-        key = step.step_key or f"step-{len(state.manual) + 1}"
+        key = step.step_key or _free_key(state)
         if key not in state.manual:
             _refuse_ended(state)
             named = msgspec.structs.replace(step, step_key=key)
@@ -338,6 +338,14 @@ def _refuse_ended(state: SessionState) -> None:
     if state.terminal or state.ending is not None:
         message = f"the session is {state.status.value}; it takes no more steps"
         raise AcpFailure(error(Reason.SESSION_ENDED, message))
+
+
+def _free_key(state: SessionState) -> str:
+    """A key for a step that brings none: a client may have taken such a name itself."""
+    number = len(state.manual) + 1
+    while f"step-{number}" in state.manual:
+        number += 1
+    return f"step-{number}"
 
 
 def _same_step(state: SessionState, step: ManualStep, *, key: str) -> None:

@@ -1,0 +1,100 @@
+"""Deleting: the payloads are gone from every place, the tombstone stays."""
+
+import pytest
+
+from acp_spec.model.errors import AcpFailure
+from gateway.engine.tests.casting import Said
+from gateway.engine.tests.stage import ONE_ACTION, gave
+from gateway.runtime.principal import LOCAL, Principal
+from gateway.runtime.tests.house import House, told
+from gateway.runtime.tests.virtual_time import run
+from gateway.stores.ports import Table
+from gateway.stores.tables import erasing_row, session_row
+
+SECRET = "4711-secret"
+STRANGER = Principal(tenant="stranger", scopes=frozenset(("admin",)))
+
+
+async def deleted(house: House) -> str:
+    house.targets.connection.lines["read"] = gave(SECRET)
+    session = await house.open(ONE_ACTION % "read", labels={"who": SECRET})
+    await house.ended(session)
+    await house.service.erase(session, LOCAL)
+    return session
+
+
+def test_after_a_deletion_a_tombstone_is_shown_and_nothing_else() -> None:
+    async def story() -> None:
+        house = House()
+        session = await deleted(house)
+        view = await house.service.view(session, LOCAL)
+        assert view.status.value == "SUCCEEDED"
+        assert (bytes(view.output), view.error, view.labels) == (b"", None, {})
+        assert await told(house.service.trajectory(session, LOCAL)) == "NOT_FOUND"
+        assert await told(house.service.view(session, STRANGER)) == "NOT_FOUND"
+        (listed,) = (await house.service.page(LOCAL)).sessions
+        assert (listed.session_id, listed.labels) == (session, {})
+
+    run(story())
+
+
+def test_nothing_of_its_payloads_is_left_in_the_store() -> None:
+    async def story() -> None:
+        house = House()
+        session = await deleted(house)
+        rows = [row for table in Table for row in house.store.scan(table, b"")]
+        assert all(SECRET.encode() not in key + value for key, value in rows)
+        assert house.store.get(Table.KEY, session_row(session)) is None
+        assert house.forgotten == [session]
+        assert house.store.get(Table.META, erasing_row(session)) is None
+
+    run(story())
+
+
+def test_events_of_a_deleted_session_are_no_longer_kept() -> None:
+    """Its own tenant was told that it had never been: 404 where 410 is meant."""
+
+    async def story() -> None:
+        house = House()
+        session = await deleted(house)
+        with pytest.raises(AcpFailure) as told_so:
+            house.service.events(session, LOCAL, after=0)
+        assert told_so.value.error.reason == "EVENTS_EXPIRED"
+        with pytest.raises(AcpFailure) as foreign:
+            house.service.events(session, STRANGER, after=0)
+        assert foreign.value.error.reason == "NOT_FOUND"
+
+    run(story())
+
+
+def test_deleting_twice_is_fine_and_a_running_session_is_cancelled_first() -> None:
+    async def story() -> None:
+        house = House()
+        session = await deleted(house)
+        await house.service.erase(session, LOCAL)
+        house.targets.connection.lines["put"] = Said(response=b"{}", after_ms=4_000)
+        running = await house.open(ONE_ACTION % "put")
+        assert await told(house.service.erase(running, LOCAL)) == "CALL_IN_PROGRESS"
+
+    run(story())
+
+
+def test_a_deletion_that_a_crash_interrupted_is_finished_at_the_next_start() -> None:
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["read"] = gave(SECRET)
+        session = await house.open(ONE_ACTION % "read")
+        await house.ended(session)
+        key = house.store.get(Table.KEY, session_row(session))
+        assert key is not None
+        await house.service.erase(session, LOCAL)
+        batch = house.store.batch()
+        batch.put(Table.KEY, session_row(session), key)
+        batch.put(Table.META, erasing_row(session), b"")
+        house.store.write(batch)  # as it was before the key was destroyed
+        again = House(store=house.store)
+        assert await again.erasing.finish() == 1
+        assert again.store.get(Table.KEY, session_row(session)) is None
+        assert again.forgotten == [session]
+
+    run(story())
