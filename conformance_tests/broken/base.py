@@ -32,10 +32,10 @@ MS = {"type": "object", "properties": {"ms": {"type": "integer", "minimum": 0}},
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
-def make() -> Component:
+def make(name: str = "correct") -> Component:
     """A fresh component with nothing counted and nothing remembered."""
     component = Component(
-        "correct", "1.2.3", limits=Limits(max_request_bytes=MAX_REQUEST_BYTES, max_concurrency=64)
+        name, "1.2.3", limits=Limits(max_request_bytes=MAX_REQUEST_BYTES, max_concurrency=64)
     )
     add_greeting(component)
     add_test_actions(component)
@@ -58,6 +58,15 @@ def add_greeting(component: Component) -> None:
     )
     async def greet(arguments: dict[str, str], call: Call) -> dict[str, str]:
         return {"greeting": f"Hello, {arguments['name']}."}
+
+    @component.action(
+        "correct.roll",
+        effect=READ,
+        output_schema={"type": "object", "required": ["rolled"]},
+        examples=[{"arguments": {"sides": 6}, "safe": True}],
+    )
+    async def roll(arguments: object, call: Call) -> dict[str, int]:
+        return {"rolled": 4}
 
 
 def add_test_actions(component: Component) -> None:

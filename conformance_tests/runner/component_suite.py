@@ -5,7 +5,7 @@ Scenarios run side by side (most of them wait); those that say `alone` follow on
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance_tests.messages.tree import Tree
 from conformance_tests.raw.http1 import Unreachable
@@ -35,6 +35,10 @@ class Options:
     seed: int = 1
     only: tuple[str, ...] = ()
     """Requirement or case ids; empty = all. A filtered run says so in its report."""
+
+    def limited(self, only: tuple[str, ...]) -> "Options":
+        """The same, for some requirements or cases."""
+        return replace(self, only=only)
 
 
 async def run_component(options: Options) -> Run:

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from conformance_tests.messages.tree import Value
+from conformance_tests.messages.tree import Text, Value
 from conformance_tests.runner.library import Case
 from conformance_tests.runner.requirements import Level
 from conformance_tests.runner.results import Outcome, Result
 from conformance_tests.runner.subject import NotDeclared, Untestable
+
+LABEL_MAX = 40
 
 
 class Declares(Protocol):
@@ -96,9 +98,15 @@ def _variants(case: Case, declared: Declares) -> Iterator[tuple[str, dict[str, V
     axes = []
     for name, source in case.each.items():
         if isinstance(source, list):
-            axes.append([(str(value), name, value) for value in source])
+            axes.append([(_label(value), name, value) for value in source])
         else:
             found = declared.source(str(source))
             axes.append([(label, name, value) for label, value in found])
     for chosen in itertools.product(*axes):
         yield ",".join(label for label, _, _ in chosen), {name: value for _, name, value in chosen}
+
+
+def _label(value: Value) -> str:
+    """A value as part of an id."""
+    text = value.data.decode("utf-8", "replace") if isinstance(value, Text) else str(value)
+    return text[:LABEL_MAX]

@@ -35,6 +35,7 @@ class Fixtures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     observe: dict[str, object] = {}
     reflect: dict[str, object] = {}
     token: str = ""
+    exposed: bool = False
     tokens: Tokens = Tokens()
     restart: Annotated[str, msgspec.Meta(description="kills and starts the target again")] = ""
 

@@ -193,10 +193,12 @@ def _refuse(uri: str) -> dict[str, object]:
 
 _STATEMENTS: Final[dict[str, Callable[[Subject], object]]] = {
     "max_request_bytes": lambda subject: subject.max_request_bytes,
+    "exposed": lambda subject: subject.fixtures.exposed,
     "both bindings": lambda subject: len(subject.cards) > 1,
 }
 _STATEMENT_MISSING: Final = {
     "max_request_bytes": "the card states no limits.max_request_bytes",
+    "exposed": "it is bound to loopback only, unless the fixtures say `exposed: true`",
     "both bindings": "only one binding was given: name both with --target",
 }
 _SOURCES: Final[dict[str, Callable[[Subject], Iterator[tuple[str, Value]]]]] = {

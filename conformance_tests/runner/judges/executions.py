@@ -37,7 +37,7 @@ def read_performs_nothing(seen: Exchange, subject: Subject) -> str | None:
 def as_the_example_says(seen: Exchange, subject: Subject) -> str | None:
     wanted = seen.request.get("@output")
     if not isinstance(wanted, Text):
-        raise NotSeen("the example states no output")
+        return None
     got = (seen.answer.tree or {}).get("output")
     if isinstance(got, Text) and plain(got) == plain(wanted):
         return None

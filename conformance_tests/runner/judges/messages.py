@@ -47,7 +47,7 @@ def names_as_in_proto(seen: Exchange, subject: Subject) -> str | None:
     for path, name, field, _ in _walk(tree, message):
         if field is None:
             squeezed = name.replace("_", "").replace("-", "").lower()
-            if squeezed in _known_names():
+            if _known_names().get(squeezed, name) != name:
                 return f"{path} should be written {_known_names()[squeezed]}"
     return None
 

@@ -1,0 +1,61 @@
+"""The suite as one call: from what a user typed to a finished run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance_tests.runner.component_suite import Options, run_component
+from conformance_tests.runner.fixtures import WrongFixtures, read_fixtures
+from conformance_tests.runner.known_failing import Known, WrongList, apply, read_list
+from conformance_tests.runner.requirements import Party
+from conformance_tests.runner.results import Run
+
+
+class Wrong(ValueError):
+    """What was typed cannot be used; the message says what to write."""
+
+
+def options_of(
+    targets: tuple[str, ...],
+    kind: str,
+    *,
+    fixtures: Path | None = None,
+    seed: int = 1,
+    allow_side_effects: bool = False,
+) -> Options:
+    """Raises Wrong."""
+    try:
+        return Options(
+            targets=targets,
+            kind=Party(kind),
+            fixtures=read_fixtures(fixtures),
+            seed=seed,
+            allow_side_effects=allow_side_effects,
+        )
+    except WrongFixtures as problem:
+        raise Wrong(str(problem)) from None
+    except ValueError:
+        raise Wrong(f"--kind is component, gateway or sdk, not {kind!r}") from None
+
+
+def read_known(path: Path | None) -> list[Known]:
+    """The list of what is known to fail; empty without a file. Raises Wrong."""
+    try:
+        return read_list(path.read_text(encoding="utf-8")) if path else []
+    except (OSError, WrongList) as problem:
+        raise Wrong(f"{path}: {problem}") from None
+
+
+async def run_suite(options: Options, *, known: Sequence[Known] = ()) -> Run:
+    """Run it. Raises Wrong for a target that is no URL."""
+    try:
+        run = await run_component(options)
+    except ValueError as problem:
+        raise Wrong(str(problem)) from None
+    results, problems = apply(known, run.results)
+    return Run(
+        target=run.target,
+        kind=run.kind,
+        seed=run.seed,
+        results=tuple(results),
+        problems=(*run.problems, *problems),
+    )
