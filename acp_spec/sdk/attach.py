@@ -1,6 +1,6 @@
 """A component that dials the gateway and opens no port (SPEC section 10).
 
-    component.attach("grpc://gateway:7070", token="...")
+    component.attach("grpc://gateway:8081", token="...")
 
 One `Attachment` keeps a pair of streams open, dials again with back-off when they drop, and carries
 the calls over from stream to stream. It ends when it is drained, or when the gateway refuses it for

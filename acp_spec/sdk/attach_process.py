@@ -28,10 +28,10 @@ def attach(
     instance_id: str | None = None,
 ) -> None:
     """Stay attached until SIGTERM or SIGINT. What is not given comes from the environment:
-    ACP_GATEWAY (127.0.0.1:7070), ACP_TOKEN, ACP_INSTANCE, ACP_DRAIN_S.
+    ACP_ATTACH (127.0.0.1:8081), ACP_TOKEN, ACP_INSTANCE, ACP_DRAIN_S.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    target = target or os.environ.get("ACP_GATEWAY", "127.0.0.1:7070")
+    target = target or os.environ.get("ACP_ATTACH", "127.0.0.1:8081")
     token = token or os.environ.get("ACP_TOKEN") or None
     named = instance_id or os.environ.get("ACP_INSTANCE")
     dialling = Dialling(target=target, token=token)

@@ -12,6 +12,7 @@ Functions may be sync (run in a thread) or async. This module collects declarati
 card; `dispatch` enforces the protocol and `serving` opens the ports.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
@@ -152,8 +153,11 @@ class Component:
 
     def run(self, *, http: str | None = None, grpc: str | None = None) -> None:
         """Serve until SIGTERM; addresses as `host:port`, default from ACP_PORT and
-        ACP_GRPC_PORT.
+        ACP_GRPC_PORT. With ACP_ATTACH set and no address given, attach there instead.
         """
+        if http is None and grpc is None and os.environ.get("ACP_ATTACH"):
+            self.attach()
+            return
         # Imported here: declaring a component must not load servers.
         from acp_spec.sdk.serving import run
 
@@ -178,8 +182,8 @@ class Component:
         token: str | None = None,
         instance_id: str | None = None,
     ) -> None:
-        """Dial a gateway and serve it until SIGTERM; no port is opened. Defaults from ACP_GATEWAY,
-        ACP_TOKEN, ACP_INSTANCE (give one where a restart is the same instance).
+        """Dial a gateway's gRPC side and serve it until SIGTERM; no port is opened. Defaults from
+        ACP_ATTACH, ACP_TOKEN, ACP_INSTANCE (give one where a restart is the same instance).
         """
         # Imported here: declaring a component must not load a client.
         from acp_spec.sdk.attach_process import attach

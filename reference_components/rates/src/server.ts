@@ -7,7 +7,7 @@ import { HealthImplementation } from "grpc-health-check";
 import { Failure, invalid } from "./failure.js";
 import { BadJson, isObject, JsonObject, parse, write } from "./json.js";
 
-const LOADING: loader.Options = {
+export const LOADING: loader.Options = {
   keepCase: true,
   longs: Number, // durations and attempts stay far below 2^53
   enums: String,
@@ -24,7 +24,7 @@ interface Context {
   timeout_ms: number;
 }
 
-interface ExecuteRequest {
+export interface ExecuteRequest {
   context: Context | null;
   action: string;
   arguments: Uint8Array;
@@ -37,7 +37,7 @@ interface Received<T> {
 }
 
 type Unary<T> = grpc.ServerUnaryCall<Received<T>, unknown>;
-type Action = (args: JsonObject) => JsonObject;
+export type Action = (args: JsonObject) => JsonObject;
 
 export interface Settings {
   proto: string;
@@ -62,9 +62,9 @@ export function makeServer({ proto, card, actions }: Settings): grpc.Server {
     };
 
   const execute = (request: ExecuteRequest, metadata: grpc.Metadata): object => {
-    const output = run(request, metadata, actions);
+    const response = run(request, actions, metadata.get("idempotency-key")[0]);
     remember(finished, request.context?.call_id ?? "");
-    return { output: Buffer.from(write(output)), side_effect: "SIDE_EFFECT_NONE" };
+    return response;
   };
 
   const server = new grpc.Server({
@@ -95,11 +95,12 @@ export function makeServer({ proto, card, actions }: Settings): grpc.Server {
   return server;
 }
 
-function run(
+/** The response to a request, or a Failure that is thrown. */
+export function run(
   request: ExecuteRequest,
-  metadata: grpc.Metadata,
   actions: ReadonlyMap<string, Action>,
-): JsonObject {
+  key?: grpc.MetadataValue,
+): object {
   const { context } = request;
   if (context === null || context.call_id === "") throw invalid("context.call_id is missing");
   if (context.attempt < 1 || context.timeout_ms < 1) {
@@ -108,13 +109,13 @@ function run(
   if (!/^[0-9a-f]{64}$/.test(context.body_digest)) {
     throw invalid("context.body_digest is not 64 hex digits");
   }
-  const key = metadata.get("idempotency-key")[0];
   if (key !== undefined && key !== context.call_id) {
     throw invalid("the metadata idempotency-key differs from context.call_id");
   }
   const action = actions.get(request.action);
   if (action === undefined) throw new Failure("NOT_FOUND", `there is no action ${request.action}`);
-  return action(readArguments(request.arguments));
+  const output = action(readArguments(request.arguments));
+  return { output: Buffer.from(write(output)), side_effect: "SIDE_EFFECT_NONE" };
 }
 
 function readArguments(bytes: Uint8Array): JsonObject {
