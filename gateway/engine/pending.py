@@ -17,7 +17,7 @@ def attempts_in_flight(state: SessionState) -> list[CallState]:
     return [call for call in state.open_calls() if call.phase is Phase.SENT]
 
 
-def lost_attempt(state: SessionState, call: CallState, at_ms: int) -> AttemptEnded:
+def lost_attempt(state: SessionState, call: CallState, *, at_ms: int) -> AttemptEnded:
     """The end of an attempt that was in flight, and that nobody will answer for."""
     message = "the gateway stopped while this attempt was in flight"
     lost = error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
@@ -33,7 +33,7 @@ def lost_attempt(state: SessionState, call: CallState, at_ms: int) -> AttemptEnd
 
 def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
     """The end of every attempt that was in flight when the gateway stopped."""
-    return [lost_attempt(state, call, at_ms) for call in attempts_in_flight(state)]
+    return [lost_attempt(state, call, at_ms=at_ms) for call in attempts_in_flight(state)]
 
 
 def pending(state: SessionState, at_ms: int) -> list[Command]:

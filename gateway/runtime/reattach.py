@@ -71,7 +71,7 @@ class Orphans:
 
     def _lose(self, live: Live, key: Key) -> None:
         call = live.state.calls[key[0]]
-        self._driver.feed(live, lost_attempt(live.state, call, self._driver.now_ms(live)))
+        self._driver.feed(live, lost_attempt(live.state, call, at_ms=self._driver.now_ms(live)))
 
     def _in_flight(self, session_id: str, key: Key) -> Live | None:
         """The session, if the attempt still waits for its end there."""

@@ -78,7 +78,7 @@ def _resume(driver: Driver, session_id: str, *, keep: Keep) -> None:
         return
     at_ms = driver.now_ms(live)
     lost = [
-        lost_attempt(live.state, call, at_ms)
+        lost_attempt(live.state, call, at_ms=at_ms)
         for call in attempts_in_flight(live.state)
         if not keep(session_id, call)
     ]

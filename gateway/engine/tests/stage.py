@@ -8,6 +8,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.card import Action, Card
 from acp_spec.model.enums import Effect, Idempotency, Kind, Role, SideEffect, StepRole
 from acp_spec.model.errors import Reason
+from acp_spec.model.ids import unit_interval
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Workflow
 from gateway.engine.tests.casting import Component, Said, Sent
@@ -201,3 +202,8 @@ def by_loop(*lines: Line) -> Component:
         return chosen(sent) if callable(chosen) else chosen
 
     return play
+
+
+def by_seed(seed: int, *parts: object) -> float:
+    """A number in [0, 1) that hangs on the seed and the question."""
+    return unit_interval(str(seed), *(str(part) for part in parts))

@@ -92,17 +92,7 @@ class House:
         self.seen = Seen()
         self.recorded: list[tuple[str, int]] = []
         self.forgotten: list[str] = []
-        self.driver = Driver(
-            DriverParts(
-                committer=self.committer,
-                sessions=self.sessions,
-                targets=self.targets,
-                clock=self.clock,
-                observer=self.seen,
-                record=lambda session_id, number: self.recorded.append((session_id, number)),
-                defaults=Defaults(timeout_ms=5_000, backoff=limits.backoff),
-            )
-        )
+        self.driver = self._driver(limits)
         self.admission = Admission(slots or (lambda key: Slots(limit=100, max_waiting=100)))
         self.absence = Absence(
             self.targets, self.clock, pin_grace_ms=500, attach_grace_ms=attach_grace_ms
@@ -119,16 +109,33 @@ class House:
         self.admission.wake = self.absence.wake = self.executors.wake
         self.driver.executor = self.executors
         self.erasing = Erasing(self.driver, self.store, sealer=self.sealer, forget=self._forget)
-        self.service = SessionService(
+        self.service = self._service(limits, seed)
+
+    def _driver(self, limits: OpeningLimits) -> Driver:
+        return Driver(
+            DriverParts(
+                committer=self.committer,
+                sessions=self.sessions,
+                targets=self.targets,
+                clock=self.clock,
+                observer=self.seen,
+                record=lambda session_id, number: self.recorded.append((session_id, number)),
+                defaults=Defaults(timeout_ms=5_000, backoff=limits.backoff),
+            )
+        )
+
+    def _service(self, limits: OpeningLimits, seed: int) -> SessionService:
+        openings = Openings(
+            self.driver,
+            self.workflows,
+            store=self.store,
+            chance=SeededChance(seed),
+            limits=limits,
+        )
+        return SessionService(
             ServiceParts(
                 driver=self.driver,
-                openings=Openings(
-                    self.driver,
-                    self.workflows,
-                    store=self.store,
-                    chance=SeededChance(seed),
-                    limits=limits,
-                ),
+                openings=openings,
                 pages=Pages(self.store),
                 streams=Streams(self.driver, self.store, sealer=self.sealer),
                 erasing=self.erasing,
