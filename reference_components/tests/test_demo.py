@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -79,6 +80,11 @@ def test_the_demo_runs_five_languages_and_leaves_nothing_behind(
     assert len(told["memory"]["after"]["plan"]) == len(told["memory"]["before"]["plan"]) + 1
     assert told["trajectory"]["session_id"] == told["lineage"]["session_id"]
     assert processes_of(tmp_path) == []
+    (replay,) = [line for line in told["look_next"] if "replay" in line]
+    ran = subprocess.run(
+        [ACP, *shlex.split(replay)[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, "the same" in ran.stdout) == (0, True), ran.stderr
 
 
 def test_without_any_language_but_python_the_others_are_named_and_their_questions_handed_over(

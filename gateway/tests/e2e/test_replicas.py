@@ -10,6 +10,7 @@ import pytest
 
 from gateway.tests.e2e.client import Client
 from gateway.tests.e2e.stranger import READ, Stranger, card, member, serving
+from gateway.tests.served import Served, serve_gateway
 
 WORKFLOW = """
 workflow: {name}
@@ -19,6 +20,19 @@ steps:
   - {{name: again, role: execute, component: {component}, action: {component}.say}}
 output: again.output
 """
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A gateway that waits less long for those who are not there."""
+    folder = tmp_path_factory.mktemp("gateway")
+    gateway = serve_gateway(
+        data_dir=folder / "data",
+        log_file=folder / "gateway.log",
+        environ={"ACP_GRACE_PIN_GRACE_MS": "700", "ACP_GRACE_ATTACH_GRACE_MS": "700"},
+    )
+    yield gateway
+    gateway.stop()
 
 
 def speaker(name: str, word: str, version: str = "1.0.0") -> Stranger:
