@@ -6,11 +6,12 @@ on disk. After the first failure nothing more is acknowledged: callbacks of late
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.engine.events import AnyEvent, Opened
@@ -60,7 +61,7 @@ class Committer:
         self._asked_tick = 0
         self._synced_tick = 0
         self._failed: StoreError | None = None
-        self._on_failure: list[Callable[[StoreError], None]] = []
+        self._on_failure: dict[Callable[[StoreError], None], None] = {}  # in order, quick to leave
         self._thread: threading.Thread | None = None
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._closed = False
@@ -72,7 +73,25 @@ class Committer:
 
     def on_failure(self, callback: Callable[[StoreError], None]) -> None:
         """`callback(error)` runs once, on the loop, at the first failure."""
-        self._on_failure.append(callback)
+        self._on_failure[callback] = None
+
+    @contextlib.contextmanager
+    def waking(self, callback: Callback) -> Iterator[None]:
+        """Inside the block a failure calls `callback`: whoever waits for a promise gives up."""
+
+        def wake(_: StoreError) -> None:
+            callback()
+
+        self._on_failure[wake] = None
+        try:
+            yield
+        finally:
+            del self._on_failure[wake]
+
+    def refuse_if_failed(self) -> None:
+        """Raise what failed before anything is begun that can be kept no more."""
+        if self._failed is not None:
+            raise StoreFailed(f"an earlier write failed: {self._failed}") from self._failed
 
     def append(self, session_id: str, first_sequence: int, *, events: Sequence[AnyEvent]) -> None:
         """Journal `events` as one record. The session's first record (`Opened`) makes its key."""
@@ -259,7 +278,7 @@ class Committer:
             return
         self._failed = error
         self._waiting.clear()
-        for callback in self._on_failure:
+        for callback in tuple(self._on_failure):
             callback(error)
 
     async def _wait(self, register: Callable[[Callback], None]) -> None:
@@ -268,14 +287,13 @@ class Committer:
         def reject(error: StoreError) -> None:
             _reject(done, error)
 
-        if self._failed is not None:
-            raise StoreFailed(f"an earlier write failed: {self._failed}") from self._failed
-        self._on_failure.append(reject)
+        self.refuse_if_failed()
+        self._on_failure[reject] = None
         try:
             register(lambda: _resolve(done))
             await done
         finally:
-            self._on_failure.remove(reject)
+            del self._on_failure[reject]
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:

@@ -72,6 +72,7 @@ class Openings:
 
     def open(self, request: OpenSession, principal: Principal, *, trace: Trace) -> tuple[str, bool]:
         """The session's id, and whether it is new. Durable after the committer's next sync."""
+        self._driver.committer.refuse_if_failed()
         digest = hashlib.sha256(encode(request)).hexdigest()
         known = self._known(request, principal, digest=digest)
         if known is not None:

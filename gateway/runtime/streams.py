@@ -49,7 +49,8 @@ class Streams:
                         return
                 if live.state.terminal and live.state.sequence <= last:
                     return
-                await changed.wait()
+                with self._driver.committer.waking(changed.set):
+                    await changed.wait()
                 changed.clear()
             finally:
                 live.on_change.remove(changed.set)

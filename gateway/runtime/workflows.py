@@ -25,6 +25,7 @@ from gateway.engine.workflow_file import parse_workflow
 from gateway.runtime.clock import Clock
 from gateway.runtime.durable import Durable
 from gateway.runtime.workflow_advice import advice
+from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import NUL, workflow_row
 
@@ -126,15 +127,23 @@ class Workflows:
         if len(self._by_digest) >= VERSIONS_MAX:
             raise _invalid(f"{VERSIONS_MAX} versions are stored already")
         self._store_new(workflow, source.decode())
-        await self._durable.synced()
+        try:
+            await self._durable.synced()
+        except StoreError:
+            self._forget(name, version)
+            raise
         return self._view(name, version), True
 
     async def activate(self, name: str, version: str) -> WorkflowVersion:
         """Make a stored version the one that `name` alone means; raises NOT_FOUND."""
         self._known(name, version)
-        self._active[name] = version
+        before, self._active[name] = self._active[name], version
         self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
-        await self._durable.synced()
+        try:
+            await self._durable.synced()
+        except StoreError:
+            self._active[name] = before  # what was refused is never shown as what holds
+            raise
         return self._view(name, version)
 
     def versions(self, name: str = "") -> tuple[WorkflowVersion, ...]:
@@ -189,6 +198,16 @@ class Workflows:
         known = _Known(sha256=row.sha256, stored_at_ms=row.stored_at_ms)
         self._versions.setdefault(name, {})[version] = known
         self._by_digest[row.sha256] = (name, version)
+
+    def _forget(self, name: str, version: str) -> None:
+        """Take back a version that did not reach the disk."""
+        known = self._versions[name].pop(version, None)
+        if known is not None:
+            self._by_digest.pop(known.sha256, None)
+        if self._active.get(name) == version:
+            del self._active[name]
+        if not self._versions[name]:
+            del self._versions[name]
 
     def _workflow(self, name: str, version: str) -> Workflow:
         digest = self._versions[name][version].sha256

@@ -27,6 +27,11 @@ class ForgetfulStore:
         self.writes = 0
         self.syncs = 0
 
+    def fail_from_now(self, *, write: int = 0, sync: int = 0) -> None:
+        """Let the write or sync of that number fail, counted from here (1 = the next), and on."""
+        self._fail_write = self.writes + write if write else 0
+        self._fail_sync = self.syncs + sync if sync else 0
+
     def batch(self) -> MemoryBatch:
         return MemoryBatch()
 
