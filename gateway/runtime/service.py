@@ -36,9 +36,17 @@ from gateway.engine.events import (
     CancelRequested,
     FeedbackGiven,
     FinishRequested,
+    Late,
 )
 from gateway.engine.manual import manual_call
-from gateway.engine.states import CallState, Phase, SessionState, parse_version, version_met
+from gateway.engine.states import (
+    AttemptState,
+    CallState,
+    Phase,
+    SessionState,
+    parse_version,
+    version_met,
+)
 from gateway.engine.trajectories import trajectory
 from gateway.rewards.given import rewards
 from gateway.runtime.context import ContextMaker
@@ -253,10 +261,12 @@ class SessionService:
             message = "give exactly one of `output` and `error`"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))
         known = call.attempts[-1].operation
-        if known is not None or call.phase not in (Phase.OPERATION, Phase.SENT):
-            _check_repeat(known.result_digest if known else "", result)
-        else:
+        if call.phase in (Phase.OPERATION, Phase.SENT):
             self._complete(live, call, result=result)
+        elif _nobody_answered(call.attempts[-1]):
+            self._too_late(live, call, result=result)
+        else:
+            _check_repeat(known.result_digest if known else "", result)
         await self._driver.committer.synced()
 
     def _live_of(self, call_id: str, token: str) -> Live | None:
@@ -281,6 +291,22 @@ class SessionService:
             operation_poll_after_ms=1,
         )
         self._driver.feed(live, accepted, ended)
+
+    def _too_late(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
+        """The call was given up before: what it did is known now, its outcome stays (SPEC 9.3)."""
+        attempt = call.attempts[-1]
+        if attempt.late is None:
+            at_ms = self._driver.now_ms(live)
+            ended = ended_from_callback(call, result, at_ms=at_ms)
+            late = Late(
+                at_ms=at_ms,
+                call_id=call.created.call_id,
+                attempt=attempt.number,
+                response=ended.response,
+                error=ended.error,
+                side_effect=ended.side_effect,
+            )
+            self._driver.feed(live, late)
 
     # ---- inside ------------------------------------------------------------------------------
 
@@ -364,6 +390,13 @@ def _check_version(state: SessionState, min_version: str) -> None:
     if not version_met(state.version, least):
         message = f"the session is at {state.version_text}, older than {min_version}"
         raise AcpFailure(error(Reason.STALE_STATE, message))
+
+
+def _nobody_answered(attempt: AttemptState) -> bool:
+    """It ended by its time, a reset or a restart, or its operation did: no peer told the end."""
+    if attempt.operation is not None:
+        return not attempt.operation.result_digest
+    return attempt.ended is not None and not attempt.ended.answered
 
 
 def _check_repeat(known_digest: str, result: CompleteOperation) -> None:

@@ -19,7 +19,7 @@ from acp_spec.model.session import (
     Opened,
     SessionView,
 )
-from gateway.engine.events import FeedbackGiven
+from gateway.engine.events import FeedbackGiven, Late
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted
 from gateway.runtime.principal import LOCAL, Principal
@@ -443,5 +443,28 @@ def test_a_call_back_says_exactly_one_thing(output: Payload, failed: bool) -> No
             context.call_id, context.callback.token, result=result
         )
         assert await told(asked) == "INVALID_REQUEST"
+
+    run(story())
+
+
+def test_a_call_back_after_the_operations_time_tells_what_was_done_and_changes_no_outcome() -> None:
+    """It was told that the operation had ended otherwise, and its news was thrown away."""
+
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["print"] = accepted(60_000)
+        session = await house.open(ONE_ACTION % "print")
+        await house.ended(session)
+        context = house.targets.connection.sent[0].context
+        assert context.callback is not None
+        for _ in range(2):
+            await house.service.complete_operation(
+                context.call_id,
+                context.callback.token,
+                result=CompleteOperation(output=payload(b"1")),
+            )
+        (call,) = house.state(session).calls.values()
+        assert (call.status.value, call.side_effect.value) == ("FAILED", "PERFORMED")
+        assert [type(e) for e in house.journal(session)].count(Late) == 1
 
     run(story())
