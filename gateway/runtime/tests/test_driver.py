@@ -1,0 +1,175 @@
+"""Append first, act second; one record per walk; rows and list in the same batch."""
+
+import asyncio
+
+from acp_spec.model.enums import SessionStatus
+from gateway.engine.events import AttemptStarted, CancelRequested, Opened, SessionEnded
+from gateway.engine.shards import Shard, all_rows
+from gateway.engine.tests.casting import Said
+from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted, failed, goal, planned
+from gateway.runtime.principal import LOCAL
+from gateway.runtime.tests.house import House
+from gateway.runtime.tests.virtual_time import run
+from gateway.stores.memory import MemoryBatch, MemoryStore
+from gateway.stores.ports import Batch, Table
+from gateway.stores.tables import SESSION_BYTES, listed_row, shard_row
+
+
+class Counting(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[set[Table]] = []
+
+    def write(self, batch: Batch) -> None:
+        assert isinstance(batch, MemoryBatch)
+        self.batches.append({table for table, _, _ in batch.operations})
+        super().write(batch)
+
+
+def test_parallel_calls_are_lent_from_one_budget() -> None:
+    """Six sub-goals begun in one walk were each asked over the budget before any was taken."""
+
+    async def story() -> None:
+        house = House()
+        plan = planned(*(goal(f"g{n}", "read") for n in range(10)))
+        house.targets.connection.lines["plan"] = plan
+        session = await house.open(FOUR_CALLS)
+        await house.ended(session)
+        leases = [e.lease for e in house.journal(session) if isinstance(e, AttemptStarted)]
+        assert leases[1:11] == [1, 1, 1, 1, 1, 1, 1, 0, 0, 0]
+        assert house.state(session).budget_left == 8
+
+    run(story())
+
+
+def test_two_lost_attempts_do_not_spend_the_last_retry_twice() -> None:
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["plan"] = planned(*(goal(f"g{n}", "read") for n in range(9)))
+        house.targets.connection.lines["read"] = None
+        session = await house.open(FOUR_CALLS)
+        await asyncio.sleep(0.1)
+        again = House(store=house.store)
+        again.targets.connection.lines["read"] = failed()
+        await again.resume()
+        await again.ended(session)
+        retries = [o for o in again.targets.connection.sent if o.context.attempt > 1]
+        assert len(retries) <= 8
+        assert again.state(session).budget_left >= 0
+
+    run(story())
+
+
+def test_the_opening_its_rows_and_its_place_in_the_list_are_one_batch() -> None:
+    async def story() -> None:
+        store = Counting()
+        house = House(store=store)
+        reference = await house.learn(FOUR_CALLS)
+        store.batches.clear()
+        session = await house.open(FOUR_CALLS, session_key="k")
+        assert {Table.JOURNAL, Table.KEY, Table.SHARD, Table.INDEX} <= store.batches[0]
+        row = listed_row("default", "RUNNING", workflow=reference, session_id=session)
+        assert house.store.get(Table.INDEX, row) == b""
+
+    run(story())
+
+
+def test_a_session_stands_in_the_list_once_and_where_its_status_says() -> None:
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["grow"] = accepted(60_000)
+        session = await house.open(ONE_ACTION % "grow")
+
+        def listed() -> list[str]:
+            rows = [key for key, _ in house.store.scan(Table.INDEX, b"L")]
+            assert all(key[-SESSION_BYTES:].decode() == session for key in rows)
+            return [key.split(b"\0")[1].decode() for key in rows]
+
+        assert listed() == ["RUNNING"]
+        await asyncio.sleep(0.1)
+        assert listed() == ["WAITING"]
+        await house.service.cancel(session, LOCAL)
+        await house.ended(session)
+        assert listed() == ["CANCELLED"]
+
+    run(story())
+
+
+def test_the_rows_on_disk_are_those_of_the_journal() -> None:
+    async def story() -> None:
+        house = House()
+        session = await house.open(FOUR_CALLS)
+        await house.ended(session)
+        state = house.state(session)
+        for row in all_rows(state):
+            key = shard_row(session, row.shard.value, row=row.key.encode())
+            assert house.store.get(Table.SHARD, key) == row.data
+        executed = list(house.store.scan(Table.SHARD, shard_row(session, Shard.EXECUTION.value)))
+        assert len(executed) == 4
+
+    run(story())
+
+
+def test_the_observer_sees_every_event_of_the_journal_in_its_order() -> None:
+    async def story() -> None:
+        house = House()
+        session = await house.open(FOUR_CALLS)
+        await house.ended(session)
+        seen = [type(event) for event in house.seen.events]
+        assert seen == [type(event) for event in house.journal(session)]
+        assert (seen[0], seen[-1]) == (Opened, SessionEnded)
+
+    run(story())
+
+
+def test_the_trajectory_is_handed_out_at_the_end_with_its_sequence() -> None:
+    async def story() -> None:
+        house = House()
+        session = await house.open(ONE_ACTION % "read")
+        assert house.recorded == []
+        await house.ended(session)
+        assert house.recorded == [(session, len(house.journal(session)))]
+        assert house.driver.open_sessions == 0
+
+    run(story())
+
+
+def test_events_carry_a_time_that_never_goes_back() -> None:
+    class Jumpy:
+        """A wall clock that an administrator sets back again and again."""
+
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def now_ms(self) -> int:
+            self.calls += 1
+            back = self.calls % 7 * 40
+            return 1_700_000_000_000 + int(asyncio.get_event_loop().time() * 1000) - back
+
+        def monotonic_ms(self) -> float:
+            return asyncio.get_event_loop().time() * 1000
+
+    async def story() -> None:
+        house = House(clock=Jumpy())
+        house.targets.connection.lines["read"] = failed()
+        session = await house.open(FOUR_CALLS)
+        await house.ended(session)
+        times = [event.at_ms for event in house.journal(session)]
+        assert times == sorted(times)
+
+    run(story())
+
+
+def test_a_timer_of_a_session_that_has_ended_does_nothing() -> None:
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["read"] = Said(response=b'{"output":1}', after_ms=100)
+        session = await house.open(ONE_ACTION % "read", deadline_ms=200)
+        view = await house.ended(session)
+        assert view.status is SessionStatus.SUCCEEDED
+        before = house.journal(session)
+        await asyncio.sleep(5)
+        assert house.journal(session) == before
+        assert not [e for e in before if isinstance(e, CancelRequested)]
+
+    run(story())
