@@ -10,7 +10,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import SessionStatus, SideEffect, StepStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.recovery import Option, Trigger
-from gateway.engine import outcomes
+from gateway.engine import outcomes, recovery
 from gateway.engine.commands import (
     Advance,
     Call,
@@ -275,7 +275,7 @@ def decided(state: SessionState, event: Decided) -> list[Command]:
     if decision.chosen is Option.GIVE_UP:
         settle_failed(state, call)
         return [Advance()]
-    chosen = next(option for option in decision.options if option.option is decision.chosen)
+    chosen = recovery.chosen(decision)
     state.budget_left -= 1
     resume_at_ms = state.now_ms + chosen.wait_ms
     call = replace(

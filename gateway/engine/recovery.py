@@ -5,6 +5,7 @@ before the draw, so that no policy, learned or not, sends twice what must not be
 The draw is a hash of policy digest, session, call and index: it can be computed again.
 """
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -152,6 +153,10 @@ def masked(
 def _mask(
     option: OptionChance, view: RecoveryView, *, call: CallState, blocked: str
 ) -> OptionChance:
+    """The option as the draw may use it: a policy's odd number is no chance, its past is now."""
+    likely = 0.0 < option.probability < math.inf  # not so for NaN
+    chance = option.probability if likely else 0.0
+    option = msgspec.structs.replace(option, probability=chance, wait_ms=max(0, option.wait_ms))
     if option.option is not Option.RETRY:
         return option
     why = blocked
@@ -169,8 +174,8 @@ def decide(
     seen = view(state, call, trigger=trigger, at_ms=at_ms)
     options = masked(seen, call, options=policy.options(seen))
     draw = unit_interval(policy.ref.digest, seen.session_id, seen.call_id, str(seen.index))
-    chosen = _drawn(options, draw)
-    retries = chosen.option is Option.RETRY
+    taken = _drawn(options, draw).option
+    retries = taken is Option.RETRY
     return Decision(
         decision_id=f"{seen.call_id}.{seen.index}",
         index=seen.index,
@@ -181,7 +186,7 @@ def decide(
         at_ms=at_ms,
         features=features(seen),
         options=options,
-        chosen=chosen.option,
+        chosen=taken,
         draw=draw,
         policy=policy.ref,
         guardrails_digest=GUARDRAILS_DIGEST,
@@ -195,6 +200,14 @@ def _drawn(options: tuple[OptionChance, ...], draw: float) -> OptionChance:
         if draw < reached:
             return option
     return next(option for option in reversed(options) if option.probability > 0)
+
+
+def chosen(decision: Decision) -> OptionChance:
+    """The option that was drawn: of several retries the one whose turn it was, with its wait."""
+    drawn = _drawn(decision.options, decision.draw)
+    if drawn.option is decision.chosen:
+        return drawn
+    return next(option for option in decision.options if option.option is decision.chosen)
 
 
 def features(seen: RecoveryView) -> dict[str, float | int | str | bool | None]:

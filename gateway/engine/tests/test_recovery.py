@@ -18,8 +18,10 @@ from acp_spec.model.recovery import (
 )
 from gateway.engine import recovery
 from gateway.engine.backoff_policy import BackoffPolicy, policy_from
+from gateway.engine.events import Decided
 from gateway.engine.policies import POLICY_NAMES, policy_for
-from gateway.engine.states import CallState
+from gateway.engine.states import CallState, Phase
+from gateway.engine.step import step
 from gateway.engine.tests.casting import START_MS, Cast, Terms
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
@@ -217,6 +219,47 @@ def test_the_option_drawn_is_the_one_the_draw_falls_on(index: int) -> None:
         play.state, numbered, policy=coin(0.4, 10), trigger=Trigger.FAILED, at_ms=START_MS
     )
     assert decision.chosen is (Option.RETRY if decision.draw < 0.4 else Option.GIVE_UP)
+
+
+CHANCES = st.lists(
+    st.tuples(st.sampled_from(list(Option)), st.floats(), st.integers(-9, 9)), max_size=5
+)
+
+
+@given(CHANCES, st.integers(0, 50))
+def test_whatever_numbers_a_policy_gives_something_possible_is_chosen(
+    chances: list[tuple[Option, float, int]], index: int
+) -> None:
+    """A learned policy may answer NaN; the draw then fell on nothing at all."""
+    play, call = OPEN
+    policy = Coin(*(OptionChance(option=o, probability=p, wait_ms=w) for o, p, w in chances))
+    numbered = msgspec.structs.replace(call, decisions=index)
+    decision = recovery.decide(
+        play.state, numbered, policy=policy, trigger=Trigger.FAILED, at_ms=START_MS
+    )
+    assert sum(option.probability for option in decision.options) == pytest.approx(1)
+    drawn = [o for o in decision.options if o.option is decision.chosen and o.probability > 0]
+    assert drawn
+    assert all(option.wait_ms >= 0 for option in decision.options)
+
+
+@given(st.integers(0, 200))
+def test_of_several_retries_the_one_that_was_drawn_says_how_long_to_wait(index: int) -> None:
+    """The first RETRY of the list was taken, whichever of them the draw had fallen on."""
+    play, call = OPEN
+    numbered = msgspec.structs.replace(call, decisions=index)
+    decision = recovery.decide(
+        play.state, numbered, policy=coin(0.5, 10, 900), trigger=Trigger.FAILED, at_ms=START_MS
+    )
+    expected = 10 if decision.draw < 0.5 else 900
+    assert recovery.chosen(decision).wait_ms == expected
+    deciding_call = msgspec.structs.replace(numbered, phase=Phase.DECIDING)
+    state = msgspec.structs.replace(play.state, ending=None, budget_left=2)
+    state.calls = {call.created.call_id: deciding_call}
+    event = Decided(at_ms=state.now_ms, call_id=call.created.call_id, decision=decision)
+    after, _ = step(state, event)
+    waits = after.calls[call.created.call_id]
+    assert waits.resume_at_ms == state.now_ms + expected
 
 
 MASKED = deciding("pay", UNKNOWN)
