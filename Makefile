@@ -83,5 +83,5 @@ test: setup ## every test that takes seconds; ends with the list of what was ski
 test-long: setup ## the tests that take minutes
 	@$(PYTEST) -m long
 
-bench: setup ## measure sessions per second and print where the time goes
-	@$(PY) benchmarks/sessions.py
+bench: setup ## measure every promised figure five times; about 20 minutes, wants a quiet machine
+	@$(PY) benchmarks/bench.py

@@ -26,6 +26,12 @@ class Measured:
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
+    def expect(self, status: int, text: bytes) -> "Measured":
+        """Stop the bench if any answer was another: a figure of failures is no figure."""
+        if set(self.statuses) != {status} or text not in self.last_body:
+            raise SystemExit(f"wrong answers: {self.statuses}, such as {self.last_body[:500]!r}")
+        return self
+
 
 def post(path: str, body: bytes, *, headers: str = "") -> bytes:
     """The bytes of a POST with a JSON body."""
@@ -36,20 +42,37 @@ def post(path: str, body: bytes, *, headers: str = "") -> bytes:
     return head.encode() + body
 
 
+def get(path: str) -> bytes:
+    """The bytes of a GET."""
+    return f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
+
+
+def always(request: bytes) -> Callable[[int], bytes]:
+    """The same request again and again."""
+    return lambda _: request
+
+
 async def closed_loop(
-    port: int, make: Callable[[int], bytes], *, connections: int, seconds: float
+    port: int,
+    make: Callable[[int], bytes],
+    *,
+    connections: int,
+    seconds: float = 0.0,
+    requests: int = 0,
 ) -> Measured:
-    """Send `make(number)` on every connection, again and again, for `seconds`."""
+    """Send `make(number)` on every connection, again and again, for a time or that many times."""
     measured = Measured()
-    numbers = iter(range(1 << 62))
-    until = time.perf_counter() + seconds
+    numbers = iter(range(requests or 1 << 62))
     begin = time.perf_counter()
+    until = begin + seconds if seconds else float("inf")
 
     async def one() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while time.perf_counter() < until:
-            sent = time.perf_counter()
-            writer.write(make(next(numbers)))
+        while (sent := time.perf_counter()) < until:
+            number = next(numbers, None)
+            if number is None:
+                break
+            writer.write(make(number))
             status, body = await _answer(reader)
             measured.latencies_ms.append((time.perf_counter() - sent) * 1000)
             measured.statuses[status] = measured.statuses.get(status, 0) + 1
