@@ -109,7 +109,12 @@ def make(path: Path) -> Component:
         attempts = effects.of_call(arguments["call_id"])
         return {"call_id": arguments["call_id"], "count": len(attempts), "attempts": attempts}
 
-    @component.action("counter.total", effect=Effect.READ, idempotency=Idempotency.NATURAL)
+    @component.action(
+        "counter.total",
+        effect=Effect.READ,
+        idempotency=Idempotency.NATURAL,
+        examples=[{"arguments": {}, "safe": True}],
+    )
     def total(arguments: object, call: Call) -> dict[str, object]:
         """How many effects there were in all, and the sum of their amounts."""
         number, amount = effects.total()

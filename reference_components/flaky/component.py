@@ -65,6 +65,8 @@ SCHEMA = {
 }
 OUTPUT = {"type": "object", "properties": {"attempt": {"type": "integer"}}, "required": ["attempt"]}
 
+EXAMPLES = [{"arguments": {"script": ["OK"]}, "safe": True}]
+
 
 def make(script: Sequence[str | Outcome] = ()) -> Component:
     """A flaky component; `script` is for calls without one of their own."""
@@ -93,6 +95,7 @@ def make(script: Sequence[str | Outcome] = ()) -> Component:
             idempotency=idempotency,
             input_schema=SCHEMA,
             output_schema=OUTPUT,
+            examples=EXAMPLES if effect is Effect.READ else (),
         )(act)
     return component
 

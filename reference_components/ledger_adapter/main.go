@@ -35,9 +35,9 @@ var refusals = map[string]string{ // the ledger's statuses; it did nothing, its 
 
 // layouts says which argument fills which field of the ledger's record; forms checks it as JSON text.
 var layouts = map[string][6]string{"ledger.balance": {"BALANCE", "account"}, "ledger.fee": {"FEE", 4: "amount", 5: "kind"},
-	"ledger.transfer": {"TRANSFER", "from_account", "to_account", "currency", "amount"}}
-var account, word = regexp.MustCompile(`^"[0-9]{10}"$`), regexp.MustCompile(`^"[A-Z]{3,8}"$`)
+									"ledger.transfer": {"TRANSFER", "from_account", "to_account", "currency", "amount"}}
 var amount = regexp.MustCompile(`^([0-9]{1,11})(?:\.([0-9]{1,2}))?$`) // its digits, never a float
+var account, word = regexp.MustCompile(`^"[0-9]{10}"$`), regexp.MustCompile(`^"[A-Z]{3,8}"$`)
 var forms = [6]*regexp.Regexp{nil, account, account, word, amount, word}
 
 type fields map[string]json.RawMessage          // exact names: Go's structs would ignore case
@@ -72,10 +72,9 @@ func output(action, reply string) any {
 	return map[string]any{"amount": money(reply[63:76]), "fee": money(reply[76:89])}
 }
 
-var mu sync.Mutex    // one call at a time: a repeat waits for the first, and so does a cancel
-var ledger *exec.Cmd // the one COBOL process, and its standard input and output
-var requests, replies = io.Writer(nil), (*bufio.Reader)(nil)
-var numbers, effects = map[string]int64{}, map[string]string{} // by call_id: highest attempt, what it did
+var mu sync.Mutex                                                                      // one call at a time: a repeat waits for the first, and so does a cancel
+var ledger, requests, replies = (*exec.Cmd)(nil), io.Writer(nil), (*bufio.Reader)(nil) // the one COBOL process and its pipes
+var numbers, effects = map[string]int64{}, map[string]string{}                         // by call_id: highest attempt, what it did
 
 // ask sends a record and reads the reply; "" = the ledger failed or was killed as too slow: the next ask starts it.
 func ask(line string, timeout time.Duration) (reply string) {
@@ -102,15 +101,16 @@ func ask(line string, timeout time.Duration) (reply string) {
 
 func execute(r *http.Request, m fields) (any, *failure) {
 	var about, args fields
-	var action, id, digest string
 	var number, timeout int64
-	switch _ = m.get("arguments", &args); { // no object: then its first argument is missing
-	case !m.get("context", &about) || !about.get("call_id", &id) || !about.get("attempt", &number) || number < 1 || id == "" ||
-		!about.get("timeout_ms", &timeout) || timeout < 1 || !about.get("body_digest", &digest) || len(digest) != 64:
-		return fail(badRequest, "context needs call_id, attempt >= 1, timeout_ms >= 1 and body_digest (64 hex digits)")
+	var action, id, digest, session, lineage string
+	switch _, _ = m.get("arguments", &args), m.get("action", &action); { // no object: then its first argument is missing
+	case !m.get("context", &about) || !about.get("call_id", &id) || !about.get("session_id", &session) || !about.get("lineage_id", &lineage) ||
+		len(id)*len(session)*len(lineage)*len(action) == 0 || !about.get("attempt", &number) || !about.get("timeout_ms", &timeout) ||
+		number < 1 || timeout < 1 || !about.get("body_digest", &digest) || len(digest) != 64:
+		return fail(badRequest, "it needs action and context: session_id, lineage_id, call_id, attempt, timeout_ms, body_digest (64 hex digits)")
 	case r.Header.Get("idempotency-key") != "" && r.Header.Get("idempotency-key") != id:
 		return fail(badRequest, "the header idempotency-key differs from context.call_id")
-	case !m.get("action", &action) || layouts[action][0] == "":
+	case layouts[action][0] == "":
 		return fail("404 NOT_FOUND NOT_FOUND", "there is no action "+action)
 	}
 	line, wrong := record(layouts[action], args, fmt.Sprintf("%x", sha256.Sum256([]byte(id)))[:32], digest[:32])

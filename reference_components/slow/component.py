@@ -37,7 +37,11 @@ def make() -> Component:
     component = Component("slow", "1.0.0")
     read = {"effect": Effect.READ, "idempotency": Idempotency.NATURAL}
 
-    @component.action("slow.read", **read, input_schema=SCHEMA)  # type: ignore[arg-type]
+    example = {"arguments": {"ms": 20}, "output": {"took_ms": 20}, "safe": True}
+
+    @component.action(  # type: ignore[arg-type]
+        "slow.read", **read, input_schema=SCHEMA, examples=[example]
+    )
     async def slow_read(arguments: Told, call: Call) -> dict[str, object]:
         """Takes `ms` milliseconds and changes nothing."""
         return await work(arguments, call)

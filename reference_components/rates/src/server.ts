@@ -18,6 +18,8 @@ const SLACK_BYTES = 64 * 1024; // beyond it gRPC itself refuses, without our rea
 const REMEMBERED_CALLS = 10_000;
 
 interface Context {
+  session_id: string;
+  lineage_id: string;
   call_id: string;
   attempt: number;
   body_digest: string;
@@ -102,7 +104,9 @@ export function run(
   key?: grpc.MetadataValue,
 ): object {
   const { context } = request;
-  if (context === null || context.call_id === "") throw invalid("context.call_id is missing");
+  if (!context?.call_id || !context.session_id || !context.lineage_id) {
+    throw invalid("context.call_id, session_id or lineage_id is missing");
+  }
   if (context.attempt < 1 || context.timeout_ms < 1) {
     throw invalid("context.attempt and context.timeout_ms are at least 1");
   }
@@ -112,6 +116,7 @@ export function run(
   if (key !== undefined && key !== context.call_id) {
     throw invalid("the metadata idempotency-key differs from context.call_id");
   }
+  if (request.action === "") throw invalid("action is missing");
   const action = actions.get(request.action);
   if (action === undefined) throw new Failure("NOT_FOUND", `there is no action ${request.action}`);
   const output = action(readArguments(request.arguments));

@@ -13,6 +13,8 @@ record Request(String callId, int attempt, String bodyDigest, long deadlineNanos
         Map<String, Object> context = object(request.get("context"), "context");
         String callId = string(context, "call_id", "context.");
         String digest = string(context, "body_digest", "context.");
+        string(context, "session_id", "context.");
+        string(context, "lineage_id", "context.");
         long attempt = integer(context, "attempt");
         long timeoutMs = Math.min(integer(context, "timeout_ms"), MAX_TIMEOUT_MS);
         if (attempt < 1 || attempt > Integer.MAX_VALUE || timeoutMs < 1 || !digest.matches("[0-9a-f]{64}")) {
