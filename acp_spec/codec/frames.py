@@ -155,6 +155,10 @@ _CONTROL_FIELD: Final = {
 
 
 def _varint(number: int) -> bytes:
+    if number < 0x80:
+        return bytes((number,))
+    if number < 0x4000:  # nearly every length: one step instead of a loop
+        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)

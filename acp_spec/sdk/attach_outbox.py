@@ -105,6 +105,10 @@ class Outbox:
     def is_empty(self) -> bool:
         return not self._frames and not self._large
 
+    def __len__(self) -> int:
+        """Frames and bodies that wait."""
+        return len(self._frames) + len(self._large)
+
 
 async def pump(
     outbox: Outbox,

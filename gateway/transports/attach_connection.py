@@ -9,7 +9,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 
@@ -39,14 +38,11 @@ from gateway.transports.answers import (
     unreadable,
     violation,
 )
-from gateway.transports.attach_link import Link
+from gateway.transports.attach_link import CREDITS_MAX, Link
 from gateway.transports.attach_questions import Questions
 from gateway.transports.attempts import Attempt
 from gateway.transports.grpc_connection import REQUESTS
 from gateway.transports.outbound import with_context
-
-# More than any instance can work on; a peer that grants without end gains nothing by it.
-CREDITS_MAX: Final = 100_000
 
 Acknowledge = Callable[[Key], None]
 """The answer of this attempt was handed on: acknowledge it once it is on disk."""

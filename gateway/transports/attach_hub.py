@@ -313,5 +313,4 @@ class AttachHub:
 def _say_acks(answered: list[tuple[Attached, list[Key]]]) -> None:
     for attached, keys in answered:
         if attached.link is not None:
-            for key in keys:
-                attached.link.calls.put(frames.ack_frame(key))
+            attached.link.acknowledge(keys)

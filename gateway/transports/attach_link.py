@@ -5,10 +5,19 @@ of the same instance takes over.
 """
 
 import asyncio
+from typing import Final
 
+from acp_spec.bindings.errors import error
 from acp_spec.codec import frames
-from acp_spec.model.errors import AcpError
+from acp_spec.model.attach import Key
+from acp_spec.model.enums import Boundary
+from acp_spec.model.errors import AcpError, Reason
 from acp_spec.sdk.attach_outbox import Outbox
+
+# More than any instance can work on; a peer that grants without end gains nothing by it.
+CREDITS_MAX: Final = 10_000
+# A peer that speaks and reads nothing is cut before its answers fill the memory.
+UNREAD_MAX: Final = 10_000
 
 
 class Link:
@@ -29,6 +38,15 @@ class Link:
     def say(self, said: frames.ControlFromGateway) -> None:
         """Put a frame on the control stream."""
         self.control.put(frames.gateway_control_frame(said))
+        if len(self.control) > UNREAD_MAX:
+            self.end(_reads_nothing())
+
+    def acknowledge(self, keys: list[Key]) -> None:
+        """Put acknowledgements on the calls stream."""
+        for key in keys:
+            self.calls.put(frames.ack_frame(key))
+        if len(self.calls) > UNREAD_MAX + CREDITS_MAX:
+            self.end(_reads_nothing())
 
     def end(self, why: AcpError | None = None) -> None:
         """End both streams; `why` becomes their status."""
@@ -38,3 +56,8 @@ class Link:
 
     async def over(self) -> None:
         await self._over.wait()
+
+
+def _reads_nothing() -> AcpError:
+    text = "the component does not read what is written to it"
+    return error(Reason.OVERLOADED, text, boundary=Boundary.COMPONENT)

@@ -1,10 +1,14 @@
 """What a slow or hostile attached peer cannot do: hurt another call, or the gateway."""
 
+import asyncio
+import contextlib
+
+import grpc
 import pytest
 
 from acp_spec.bindings.errors import error
 from acp_spec.codec import frames
-from acp_spec.model.attach import Hello
+from acp_spec.model.attach import AttachHeartbeat, Hello
 from acp_spec.model.calls import ErrorBody, ExecuteRequest, ExecuteResponse, PlanResponse, Progress
 from acp_spec.model.enums import Effect, SideEffect, StepRole
 from acp_spec.model.errors import Reason
@@ -55,6 +59,19 @@ def test_unknown_calls_and_duplicate_answers_are_acknowledged_and_dropped() -> N
             assert len(await peer.acknowledged(4)) == 4
             assert len(answers.all) == 1
             assert NUMBERS in bytes(answers.of("c").response)
+
+    run(story())
+
+
+def test_a_peer_that_speaks_and_never_reads_is_cut() -> None:
+    async def story() -> None:
+        async with attach_house() as house, raw_peer(house) as peer:
+            await peer.attach()
+            beats = [frames.component_control_frame(AttachHeartbeat())] * 2_000
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                while house.hub.attached:
+                    await peer.control.write(frames.control(beats))
+            assert (await peer.refusal()).reason == Reason.OVERLOADED.value
 
     run(story())
 

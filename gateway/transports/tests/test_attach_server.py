@@ -126,6 +126,22 @@ def test_without_a_valid_token_both_streams_are_refused(token: str) -> None:
     run(story())
 
 
+def test_a_revoked_token_ends_the_streams_at_the_next_beat() -> None:
+    async def story() -> None:
+        async with attach_house(guarded=True) as house:
+            token = await issue(house, names=("ledger",), scopes=(Scope.COMPONENT,))
+            async with raw_peer(house, token=token) as peer:
+                await peer.attach()
+                await peer.beat()
+                await peer.heard()
+                (info,) = house.house.services.tokens.list()
+                await house.house.services.tokens.revoke(info.token_id)
+                await peer.beat()
+                assert (await peer.refusal()).reason == Reason.UNAUTHENTICATED.value
+
+    run(story())
+
+
 def test_a_bad_card_says_what_is_wrong_with_it() -> None:
     async def story() -> None:
         async with attach_house() as house, raw_peer(house) as peer:
