@@ -1,4 +1,4 @@
-"""The gRPC front of a component: generic handlers by method path over the same dispatcher.
+"""The gRPC front of a component: handlers by method path over the same dispatcher.
 
 Methods come from `bindings.routes`; there are no generated stubs. Errors are a status and the
 `acp-error-bin` trailer. It enforces nothing of its own beyond the size that gRPC must be told.
@@ -43,21 +43,21 @@ _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class GrpcFront(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
-    """Finds a handler for each method path of a component."""
+    """Has a handler for each method path of a component; a server may also ask it for one."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._max_bytes = dispatcher.component.limits.max_request_bytes
-        self._handlers = {
+        self.handlers: dict[str, grpc.RpcMethodHandler] = {
             route.rpc: grpc.unary_unary_rpc_method_handler(self._unary(route))
             for route in COMPONENT_ROUTES
         }
-        self._handlers[EXECUTE_STREAM_RPC] = grpc.unary_stream_rpc_method_handler(self._stream)
+        self.handlers[EXECUTE_STREAM_RPC] = grpc.unary_stream_rpc_method_handler(self._stream)
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler | None:
-        return self._handlers.get(handler_call_details.method)
+        return self.handlers.get(handler_call_details.method)
 
     def _unary(self, route: Route) -> Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]:
         async def serve(data: bytes, context: grpc.aio.ServicerContext) -> bytes:

@@ -30,6 +30,7 @@ from acp_spec.sdk.dispatch import Dispatcher
 from acp_spec.sdk.grpc_server import GrpcFront, server_options
 from acp_spec.sdk.http_protocol import Protocol
 from acp_spec.sdk.http_server import HttpFront
+from acp_spec.sdk.steady_grpc import steady_server
 
 DRAIN_S_DEFAULT = 10.0
 """Long enough for a usual call, short enough for what supervises the process (30 s or more)."""
@@ -150,8 +151,7 @@ class Server:
 
     async def _start_grpc(self, asked: Address) -> grpc.aio.Server:
         limit = self._component.limits.max_request_bytes
-        server = grpc.aio.server(options=server_options(limit))
-        server.add_generic_rpc_handlers((GrpcFront(self.dispatcher),))
+        server = steady_server(GrpcFront(self.dispatcher).handlers, options=server_options(limit))
         services = sorted({route.rpc.split("/")[1] for route in COMPONENT_ROUTES})
         assert set(services) <= {f"acp.v1.{name}" for name in acp_pb2.DESCRIPTOR.services_by_name}
         self._health = health.aio.HealthServicer()

@@ -35,21 +35,16 @@ Context: TypeAlias = grpc.aio.ServicerContext
 log = get_log(__name__)
 
 
-class AttachHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
-    """Finds the two methods. Give it to GrpcServer as `extra`."""
+class AttachHandler:
+    """Has the two methods. Give it to GrpcServer as `extra`."""
 
     def __init__(self, hub: AttachHub, gate: Gate) -> None:
         self._hub = hub
         self._gate = gate
-        self._handlers = {
+        self.handlers = {
             CONTROL_RPC: grpc.stream_stream_rpc_method_handler(self._control),
             CALLS_RPC: grpc.stream_stream_rpc_method_handler(self._calls),
         }
-
-    def service(
-        self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler | None:
-        return self._handlers.get(handler_call_details.method)
 
     async def _control(self, _requests: AsyncIterator[bytes], context: Context) -> None:
         try:
@@ -111,6 +106,7 @@ class AttachHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships
                 raise AcpFailure(error(Reason.TIMEOUT, text)) from None
             if data is grpc.aio.EOF:
                 return
+            self._principal(context)  # a token that was revoked meanwhile ends the streams
             for said in frames.read_component_control(data):
                 await self._hub.said(link, said)
 

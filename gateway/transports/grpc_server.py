@@ -7,7 +7,7 @@ must not hang on an open stream: event streams are ended first, then the server 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import grpc
 import msgspec
@@ -23,6 +23,7 @@ from acp_spec.model import gateway_calls as calls
 from acp_spec.model.calls import ErrorBody
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import payload
+from acp_spec.sdk.steady_grpc import steady_server
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
 from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
@@ -49,8 +50,14 @@ _CALL_BACK: Final = "complete_operation"
 Unary = Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]
 
 
-class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
-    """Finds the operation of each method path of `acp.v1.Gateway`."""
+class Methods(Protocol):
+    """What serves some methods: a handler for each path."""
+
+    handlers: dict[str, grpc.RpcMethodHandler]
+
+
+class GatewayHandler:
+    """Has the operation of each method path of `acp.v1.Gateway`."""
 
     def __init__(
         self, services: Services, gate: Gate, *, max_bytes: int, wait_max_s: float
@@ -60,12 +67,7 @@ class GatewayHandler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ship
         self._max_bytes = max_bytes
         self._wait_max_s = int(wait_max_s)
         self._streams: set[asyncio.Event] = set()
-        self._handlers = {route.rpc: self._handler(route) for route in GATEWAY_ROUTES if route.rpc}
-
-    def service(
-        self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler | None:
-        return self._handlers.get(handler_call_details.method)
+        self.handlers = {route.rpc: self._handler(route) for route in GATEWAY_ROUTES if route.rpc}
 
     def close_streams(self) -> None:
         """End every event stream; their clients resume with `last_event_id`."""
@@ -187,7 +189,7 @@ class GrpcServer:
         gate: Gate,
         *,
         settings: Settings,
-        extra: Sequence[grpc.GenericRpcHandler] = (),
+        extra: Sequence[Methods] = (),
     ) -> None:
         limit = settings.limits.max_request_bytes
         self._handler = GatewayHandler(
@@ -207,8 +209,10 @@ class GrpcServer:
 
     async def start(self) -> None:
         """Bind and serve; OSError names the address when it is taken."""
-        server = grpc.aio.server(options=self._options)
-        server.add_generic_rpc_handlers((self._handler, *self._extra))
+        methods = dict(self._handler.handlers)
+        for more in self._extra:
+            methods |= more.handlers
+        server = steady_server(methods, options=self._options)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         await self.set_ready(False)
         known = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)

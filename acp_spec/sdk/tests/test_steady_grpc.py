@@ -1,0 +1,110 @@
+"""A gRPC port that goes on serving whatever method path comes.
+
+The story: one call whose path was no UTF-8 ended grpc.aio's accepting task, and with it the port,
+for everybody and without a token.
+"""
+
+import asyncio
+import struct
+
+import grpc
+import pytest
+
+from acp_spec.sdk.steady_grpc import is_steady, steady_server
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+
+
+def call(path: bytes) -> bytes:
+    """A whole gRPC call by hand; header fields are literals."""
+    fields = (
+        (b":method", b"POST"),
+        (b":scheme", b"http"),
+        (b":path", path),
+        (b":authority", b"localhost"),
+        (b"te", b"trailers"),
+        (b"content-type", b"application/grpc"),
+    )
+    head = b"".join(
+        b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value for name, value in fields
+    )
+    return frame(1, head, flags=4) + frame(0, b"\0\0\0\0\0", flags=1)
+
+
+def frame(kind: int, payload: bytes, *, flags: int) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + b"\0\0\0\1" + payload
+
+
+async def echo(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
+    return data
+
+
+async def nap(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
+    await asyncio.sleep(0.2)
+    return data
+
+
+HANDLERS = {
+    "/x.Y/Echo": grpc.unary_unary_rpc_method_handler(echo),
+    "/x.Y/Nap": grpc.unary_unary_rpc_method_handler(nap),
+}
+
+
+def test_the_installed_grpcio_has_what_the_protection_needs() -> None:
+    assert is_steady()
+
+
+@pytest.mark.parametrize(
+    "path", [b"/\xff\xfe\0", b"\x80", b"/x.Y/Echo\xff", b"", b"/" + b"\xc3" * 90]
+)
+def test_no_method_path_stops_it_nor_a_call_that_runs(path: bytes) -> None:
+    async def story() -> None:
+        server = steady_server(HANDLERS)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            running = channel.unary_unary("/x.Y/Nap")(b"still")
+            assert await channel.unary_unary("/x.Y/Echo")(b"here") == b"here"
+            for _ in range(3):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(PREFACE + call(path))
+                await writer.drain()
+                await asyncio.sleep(0.02)
+                writer.close()
+            assert await running == b"still"
+            assert await channel.unary_unary("/x.Y/Echo")(b"here") == b"here"
+        await server.stop(0)
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_a_method_that_is_not_there_is_unimplemented_at_once() -> None:
+    async def story() -> None:
+        server = steady_server(HANDLERS)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            for path in ("/x.Y/None", "/None/Echo", "/x.Y/echo"):
+                with pytest.raises(grpc.aio.AioRpcError) as refused:
+                    await channel.unary_unary(path)(b"", timeout=5)
+                assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        await server.stop(0)
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_many_calls_at_once_are_all_answered_and_it_ends_within_its_grace() -> None:
+    async def story() -> None:
+        server = steady_server(HANDLERS)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            method = channel.unary_unary("/x.Y/Echo")
+            sent = [b"%d" % number for number in range(300)]
+            assert list(await asyncio.gather(*(method(data) for data in sent))) == sent
+            last = asyncio.ensure_future(channel.unary_unary("/x.Y/Nap")(b"last"))
+            await asyncio.sleep(0.05)
+            await server.stop(5)
+            assert await last == b"last"
+
+    asyncio.run(asyncio.wait_for(story(), 20))
