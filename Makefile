@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -21,7 +21,7 @@ ACP_DATA ?= $(abspath ../shared/data)
 export ACP_DATA
 
 help: ## print the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## make .venv with everything pinned; does nothing if it is up to date
 
@@ -85,3 +85,6 @@ test-long: setup ## the tests that take minutes
 
 bench: setup ## measure every promised figure five times; about 20 minutes, wants a quiet machine
 	@$(PY) benchmarks/bench.py
+
+bench-peers: setup ## the same durable job on other engines and on ours, in turn; installs them into .build
+	@$(PY) benchmarks/bench_peers.py

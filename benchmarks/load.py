@@ -73,7 +73,7 @@ async def closed_loop(
             if number is None:
                 break
             writer.write(make(number))
-            status, body = await _answer(reader)
+            status, body = await answer(reader)
             measured.latencies_ms.append((time.perf_counter() - sent) * 1000)
             measured.statuses[status] = measured.statuses.get(status, 0) + 1
             measured.last_body = body
@@ -84,7 +84,8 @@ async def closed_loop(
     return measured
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Status and body of the next answer on a connection."""
     head = await reader.readuntil(b"\r\n\r\n")
     status = int(head[9:12])
     lower = head.lower()

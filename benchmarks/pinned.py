@@ -62,11 +62,12 @@ def stay_beside_the_gateway() -> None:
 
 @contextmanager
 def running(
-    command: list[str], *, core: int, environ: Mapping[str, str] | None = None
+    command: list[str], *, core: int | None, environ: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Process, dict[str, str]]]:
-    """A process on one core, with the JSON line it printed once it was ready."""
+    """A process on one core (None: on any), with the JSON line it printed once it was ready."""
+    pinned = [] if core is None else ["taskset", "-c", str(core)]
     process = subprocess.Popen(
-        ["taskset", "-c", str(core), *command],
+        [*pinned, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, **(environ or {})},

@@ -29,6 +29,17 @@ def test_every_row_of_the_bench_measures_something_and_tells_it_in_the_agreed_fo
         assert row["unit"] == "text" or isinstance(row["value"], int | float)
 
 
+@pytest.mark.long
+def test_the_peers_that_can_be_had_do_the_same_job_and_one_that_cannot_is_skipped(
+    tmp_path: Path,
+) -> None:
+    rows = _bench("benchmarks/bench_peers.py", tmp_path / "results.json")
+    names = [str(row["name"]) for row in rows]
+    assert "acp, 20 in flight: rate" in names
+    assert "acp, 64 in flight: rate" in names
+    assert all(set(row) == KEYS for row in rows)
+
+
 def _bench(script: str, out: Path) -> list[dict[str, object]]:
     command = [sys.executable, str(ROOT / script), "--quick", "--out", str(out)]
     done = subprocess.run(command, check=False, capture_output=True, timeout=EVERY_ROW_S_MAX)
