@@ -40,8 +40,19 @@ def serve(settings: Settings) -> int:
         return EXIT_UNAVAILABLE
     try:
         return uvloop.run(_run(gateway))
+    except StoreError as problem:
+        print(f"cannot go on: {problem}", file=sys.stderr)  # noqa: T201
+        return EXIT_UNAVAILABLE
     finally:
+        _close_store(gateway)
+
+
+def _close_store(gateway: Gateway) -> None:
+    """Nothing promised is lost by what fails here: all of it was on disk when it was promised."""
+    try:
         gateway.store.close()
+    except StoreError as problem:
+        log.error("store_not_closed", cause=problem)
 
 
 async def _run(gateway: Gateway) -> int:
@@ -77,7 +88,7 @@ async def _run(gateway: Gateway) -> int:
     await _until_stopped(stop, tasks)
     await _drain(gateway, http, grpc=grpc)
     await _close(gateway, tasks)
-    return EXIT_OK
+    return EXIT_OK if gateway.committer.failed is None else EXIT_UNAVAILABLE
 
 
 def _survive(gateway: Gateway) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:

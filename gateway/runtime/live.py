@@ -14,7 +14,7 @@ from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Opened, SessionErased
 from gateway.engine.states import SessionState
 from gateway.engine.step import begin, step
-from gateway.stores.errors import KeyGone, RecordError
+from gateway.stores.errors import KeyGone, RecordError, StoreCorrupt
 from gateway.stores.event_codec import Sealer
 from gateway.stores.journal import read_events
 from gateway.stores.ports import Store
@@ -98,9 +98,8 @@ class LiveSessions:
             )
         except KeyGone as gone:
             raise Erased(session_id) from gone
-        except RecordError as problem:
-            message = f"session {session_id} cannot be read back: {problem}"
-            raise AcpFailure(error(Reason.DATA_LOSS, message)) from problem
+        except (RecordError, StoreCorrupt) as problem:
+            raise unreadable(session_id, problem) from problem
 
     def _evict(self, *, keep: Live) -> None:
         """Drop the least recently used idle ones; look at a few only, the next call goes on.
@@ -115,6 +114,12 @@ class LiveSessions:
             else:
                 self._live.move_to_end(session_id)
             looked += 1
+
+
+def unreadable(session_id: str, problem: Exception) -> AcpFailure:
+    """One session's journal is damaged: this session is lost, the others are not."""
+    message = f"session {session_id} cannot be read back: {problem}"
+    return AcpFailure(error(Reason.DATA_LOSS, message))
 
 
 def replay(events: Iterable[AnyEvent], workflow_of: WorkflowOf) -> SessionState | None:

@@ -13,8 +13,8 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.engine.events import AnyEvent, SessionEnded
 from gateway.runtime.driver import Driver
-from gateway.runtime.live import Erased, Live
-from gateway.stores.errors import KeyGone
+from gateway.runtime.live import Erased, Live, unreadable
+from gateway.stores.errors import KeyGone, RecordError, StoreCorrupt
 from gateway.stores.event_codec import Sealer
 from gateway.stores.journal import read_events
 from gateway.stores.ports import Store
@@ -69,6 +69,8 @@ class Streams:
             return list(read_events(self._store, self._sealer, session_id=session_id, after=after))
         except KeyGone:
             raise _expired() from None
+        except (RecordError, StoreCorrupt) as problem:
+            raise unreadable(session_id, problem) from problem
 
 
 def _expired() -> AcpFailure:

@@ -5,6 +5,7 @@ A batch goes to the write-ahead log before `write` returns, so a killed process 
 rocksdict, and its exceptions are translated here, once.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from rocksdict import (
     DBRecoveryMode,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     WriteBatch,
 )
@@ -53,6 +55,9 @@ WAL_BYTES_MAX = 64 * MIB
 CACHE_BYTES = 8 * MIB
 OPEN_FILES_MAX = 512
 DIRECTORY_MODE = 0o700  # it holds the keys of sessions
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a file system says that has no room for more: the disk, the quota, the file."""
 
 _SEALED = frozenset({Table.JOURNAL, Table.KEY})
 _BUFFER_BYTES = {Table.JOURNAL: JOURNAL_BUFFER_BYTES, Table.OUTBOX: QUEUE_BUFFER_BYTES}
@@ -131,7 +136,10 @@ class RocksStore:
     def scan(
         self, table: Table, prefix: bytes, *, after: bytes = b"", reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """A snapshot of the moment of the first row; close the iterator if you stop early."""
+        """A snapshot of the moment of the first row; close the iterator if you stop early.
+
+        Raises StoreCorrupt where a row cannot be read: less than all is never given as all.
+        """
         end = prefix_end(prefix)
         # rocksdict 0.3.29: set_iterate_lower_bound sets the upper one; so `key < prefix` ends it.
         options = ReadOptions()
@@ -139,13 +147,19 @@ class RocksStore:
             options.set_iterate_upper_bound(end)
         start = _start(prefix, end, after=after, reverse=reverse)
         try:
-            rows = self._tables[table].items(backwards=reverse, from_key=start, read_opt=options)
-            for key, value in rows:
+            # Not `items()`: rocksdict's ends without a word where a block is damaged.
+            rows = self._tables[table].iter(options)
+            _seek(rows, start, reverse=reverse)
+            step = rows.prev if reverse else rows.next
+            while rows.valid():
+                key = rows.key()
                 assert isinstance(key, bytes), "raw mode: keys are bytes"
                 if key < prefix:
                     return
                 if key != after:
-                    yield key, value
+                    yield key, rows.value()
+                step()
+            rows.status()
         except Exception as error:
             raise _translated(error, self._path) from error
 
@@ -166,14 +180,19 @@ class RocksStore:
             raise _translated(error, self._path) from error
 
     def close(self) -> None:
-        """Idempotent. What was written stays; unsynced writes are flushed by the kernel."""
+        """Idempotent. What was written stays; raises StoreFailed if the last of it cannot."""
         if not self._closed:
             self._closed = True
+            problems: list[Exception] = []
             # Every handle keeps the directory locked until it is closed, or dropped.
-            for family in self._tables.values():
-                family.close()
+            for handle in (*self._tables.values(), self._db):
+                try:
+                    handle.close()
+                except Exception as error:  # the disk is full: the others are closed all the same
+                    problems.append(error)
             self._handles.clear()
-            self._db.close()
+            if problems:
+                raise _translated(problems[0], self._path) from problems[0]
 
     def _check_format(self) -> None:
         found = self.get(Table.META, FORMAT_KEY)
@@ -182,6 +201,16 @@ class RocksStore:
         elif not found.isdigit() or int(found) > FORMAT:
             self.close()
             raise _too_new(self._path, f"its format is {found!r}, this gateway knows {FORMAT}")
+
+
+def _seek(rows: RdictIter, start: bytes | None, *, reverse: bool) -> None:
+    """To the first row of a scan: `start` or the next one in its direction."""
+    if start is not None:
+        (rows.seek_for_prev if reverse else rows.seek)(start)
+    elif reverse:
+        rows.seek_to_last()
+    else:
+        rows.seek_to_first()
 
 
 def _start(prefix: bytes, end: bytes | None, *, after: bytes, reverse: bool) -> bytes | None:
@@ -266,6 +295,6 @@ def _translated(error: Exception, path: Path, *, opening: bool = False) -> Store
             f"{path} is damaged ({text}): restore it from a backup; or salvage it, which keeps what"
             " stands before the damage; or move it away and start empty"
         )
-    if os.strerror(28) in text:
+    if any(os.strerror(number) in text for number in _FULL):
         return StoreFailed(f"no space left for {path}: free some, then restart ({text})")
     return StoreFailed(f"{path}: {text or type(error).__name__}")

@@ -106,6 +106,24 @@ def test_damage_inside_the_log_is_told_and_salvage_keeps_what_stands_before_it(
     assert 80 < kept < 120
 
 
+def test_a_scan_over_a_damaged_table_file_says_so_and_never_ends_early(tmp_path: Path) -> None:
+    """A journal that silently lost its end would be taken for a younger session, and go on."""
+    store = RocksStore(tmp_path)
+    for number in range(200):
+        _put(store, Table.JOURNAL, b"%08d" % number, os.urandom(700))
+    store.erase(Table.KEY, b"any")  # writes everything into table files
+    store.close()
+    table = max(tmp_path.glob("*.sst"), key=lambda path: path.stat().st_size)
+    data = bytearray(table.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    table.write_bytes(bytes(data))
+    damaged = RocksStore(tmp_path)
+    for reverse in (False, True):
+        with pytest.raises(StoreCorrupt, match="damaged"):
+            list(damaged.scan(Table.JOURNAL, b"", reverse=reverse))
+    damaged.close()
+
+
 def test_an_erased_key_is_in_no_file_any_more(tmp_path: Path) -> None:
     secrets = [os.urandom(32) for _ in range(4)]
     store = RocksStore(tmp_path)
