@@ -73,7 +73,7 @@ CONTEXT = (
         does="takes longer than it is given",
         because=r"within_ms: answered after 1\d\d\d ms",
         http=rules.in_turn(
-            rules.request_header(action("acp.test.sleep", ms=1500), "acp-timeout-ms", None),
+            rules.request_header(action("acp.test.sleep", ms=1500), "acp-timeout-ms", to=None),
             before(action("acp.test.sleep", ms=1500), put("context/timeout_ms", 1300)),
         ),
     ),
@@ -119,7 +119,7 @@ EXECUTE = (
         because=r"code: expected code NOT_FOUND or INVALID_ARGUMENT, got .* FAILED_PRECONDITION",
         http=rules.instead(
             lambda r: r.action.endswith(".no_such_action"),
-            error("FAILED_PRECONDITION", "NO_SUCH_ACTION", 400),
+            error("FAILED_PRECONDITION", "NO_SUCH_ACTION", http=400),
         ),
     ),
     BrokenPeer(
@@ -188,7 +188,7 @@ OBSERVE = (
         requirement="OBS-006",
         does="remembers numbers in its own form",
         because=r"memory_keeps_tokens: an observed payload came back as",
-        http=rules.answer_text(do("observe"), b'"n":0.10', b'"n":0.1'),
+        http=rules.answer_text(do("observe"), b'"n":0.10', to=b'"n":0.1'),
     ),
 )
 

@@ -47,7 +47,7 @@ def _operation_of(ms: int, then: Reply) -> Rule:
     return rule
 
 
-def _stops(ms: int, name: str, say: Reply | None) -> Rule:
+def _stops(ms: int, name: str, *, say: Reply | None) -> Rule:
     """Cancel of a call of `name` that takes `ms`: answered with `say`, or not passed on."""
     own: set[str] = set()
 
@@ -70,7 +70,7 @@ def _state(name: str) -> Reply:
 async def _own_code(request: Request, forward: Forward) -> Reply:
     reply = await forward(request)
     if _asks_operation(request) and reply.status == 404:
-        return error("FAILED_PRECONDITION", "NO_OPERATION", 400)
+        return error("FAILED_PRECONDITION", "NO_OPERATION", http=400)
     return reply
 
 
@@ -78,7 +78,7 @@ async def _cancel_unknown(request: Request, forward: Forward) -> Reply:
     reply = await forward(request)
     unknown = reply.tree.get("state") == "UNKNOWN_CALL"
     if _cancels(request) and unknown and "attempt" not in request.tree:
-        return error("NOT_FOUND", "NOT_FOUND", 404)
+        return error("NOT_FOUND", "NOT_FOUND", http=404)
     return reply
 
 
@@ -129,7 +129,7 @@ ERRORS = (
         because=r"status 500",
         http=instead(
             lambda r: r.headers.get("content-type") == "text/plain",
-            error("INTERNAL", "INTERNAL", 500),
+            error("INTERNAL", "INTERNAL", http=500),
         ),
     ),
     BrokenPeer(
@@ -163,14 +163,14 @@ OPERATIONS = (
         because=r"ok: expected success, got HTTP 404 NOT_FOUND",
         http=instead(
             lambda r: "/operations/" in r.path and r.method == "POST",
-            error("NOT_FOUND", "NOT_FOUND", 404),
+            error("NOT_FOUND", "NOT_FOUND", http=404),
         ),
     ),
     BrokenPeer(
         requirement="OPN-005",
         does="forgets an operation once its end was asked for",
         because=r"at: status is absent",
-        http=lambda: _operation_of(200, error("NOT_FOUND", "NOT_FOUND", 404)),
+        http=lambda: _operation_of(800, error("NOT_FOUND", "NOT_FOUND", http=404)),
     ),
     BrokenPeer(
         requirement="OPN-006",
@@ -185,7 +185,7 @@ ACCESS = (
         requirement="ACC-009",
         does="asks for no token",
         because=r"code: expected code UNAUTHENTICATED, got success",
-        http=rules.request_header(lambda r: True, "authorization", f"Bearer {TOKEN}"),
+        http=rules.request_header(lambda r: True, "authorization", to=f"Bearer {TOKEN}"),
     ),
 )
 
@@ -194,7 +194,7 @@ CANCEL = (
         requirement="CAN-001",
         does="answers a state of its own",
         because=r"at: state: expected one of STOPPED",
-        http=lambda: _stops(700, "acp.test.sleep", _state("HALTED")),
+        http=lambda: _stops(700, "acp.test.sleep", say=_state("HALTED")),
     ),
     BrokenPeer(
         requirement="CAN-002",
@@ -212,7 +212,7 @@ CANCEL = (
         requirement="CAN-004",
         does="says STOPPED and goes on",
         because=r"at: output/count: expected 1, got 2",
-        http=lambda: _stops(400, "acp.test.count", None),
+        http=lambda: _stops(800, "acp.test.count", say=None),
     ),
     BrokenPeer(
         requirement="CAN-005",

@@ -59,7 +59,8 @@ class _Context:
         left: float | None = self._real.time_remaining()
         return left
 
-    async def abort(self, code: grpc.StatusCode, details: str = "", trailing: Any = ()) -> None:
+    async def abort(self, code: grpc.StatusCode, *said: Any) -> None:
+        details, trailing = (*said, "", ())[:2] if said else ("", ())
         trailer = next((v for k, v in trailing if k == ACP_ERROR_TRAILER), None)
         raise _Aborted(GrpcReply(status=code.name, message=details, trailer=trailer))
 

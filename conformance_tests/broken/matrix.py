@@ -110,7 +110,7 @@ async def _component_rows(only: tuple[str, ...]) -> list[Row]:
         peer = peers.get(one.id)
         row = Row(requirement=one, party=Party.COMPONENT, cases=cases.get(one.id, ()), peer=peer)
         async with free:
-            return row if peer is None else judge(row, peer, await run_against(peer))
+            return row if peer is None else judge(row, peer, run=await run_against(peer))
 
     wanted = [m for m in musts(Party.COMPONENT, Party.SDK) if not only or m.id in only]
     return list(await asyncio.gather(*(judged(one) for one in wanted)))
@@ -131,7 +131,7 @@ def cases_by_requirement(kind: Party) -> dict[str, tuple[str, ...]]:
     return {id_: tuple(names) for id_, names in found.items()}
 
 
-def judge(row: Row, peer: BrokenPeer, run: Run) -> Row:
+def judge(row: Row, peer: BrokenPeer, *, run: Run) -> Row:
     """What the run says about this row."""
     failures = [r for r in run.results if r.verdict is Verdict.FAILURE]
     failed = {result.requirement.id for result in failures}

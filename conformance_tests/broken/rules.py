@@ -64,27 +64,27 @@ def status(when: When, number: int, *, ok: bool = True) -> Maker:
     return lambda: rule
 
 
-def header(when: When, name: str, value: str) -> Maker:
+def header(when: When, name: str, *, to: str) -> Maker:
     """Another header on the answer."""
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
         if not when(request):
             return reply
-        return replace(reply, headers={**reply.headers, name: value})
+        return replace(reply, headers={**reply.headers, name: to})
 
     return lambda: rule
 
 
-def request_header(when: When, name: str, value: str | None) -> Maker:
+def request_header(when: When, name: str, *, to: str | None) -> Maker:
     """Another header on the request; None takes it away."""
 
     async def rule(request: Request, forward: Forward) -> Reply:
         if not when(request):
             return await forward(request)
         headers = {k: v for k, v in request.headers.items() if k != name}
-        if value is not None:
-            headers[name] = value
+        if to is not None:
+            headers[name] = to
         return await forward(replace(request, headers=headers))
 
     return lambda: rule
@@ -114,28 +114,28 @@ def in_turn(*makers: Maker) -> Maker:
     return make
 
 
-def text(when: When, old: bytes, new: bytes) -> Maker:
+def text(when: When, old: bytes, *, to: bytes) -> Maker:
     """Bytes of the request replaced."""
 
     async def rule(request: Request, forward: Forward) -> Reply:
         if not when(request):
             return await forward(request)
-        return await forward(replace(request, body=request.body.replace(old, new)))
+        return await forward(replace(request, body=request.body.replace(old, to)))
 
     return lambda: rule
 
 
-def answer_text(when: When, old: bytes, new: bytes) -> Maker:
+def answer_text(when: When, old: bytes, *, to: bytes) -> Maker:
     """Bytes of the answer replaced."""
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
-        return replace(reply, body=reply.body.replace(old, new)) if when(request) else reply
+        return replace(reply, body=reply.body.replace(old, to)) if when(request) else reply
 
     return lambda: rule
 
 
-def error(code: str, reason: str, number: int, *, side_effect: str = "NONE") -> Reply:
+def error(code: str, reason: str, *, http: int, side_effect: str = "NONE") -> Reply:
     """A well made error answer."""
     body = {
         "error": {
@@ -147,11 +147,11 @@ def error(code: str, reason: str, number: int, *, side_effect: str = "NONE") -> 
         }
     }
     return Reply(
-        status=number, headers={"content-type": "application/json"}, body=json.dumps(body).encode()
+        status=http, headers={"content-type": "application/json"}, body=json.dumps(body).encode()
     )
 
 
-INVALID = error("INVALID_ARGUMENT", "INVALID_REQUEST", 400)
+INVALID = error("INVALID_ARGUMENT", "INVALID_REQUEST", http=400)
 
 
 def put(path: str, value: object) -> Change:

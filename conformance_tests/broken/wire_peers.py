@@ -14,10 +14,6 @@ def _version(prefix: str) -> rules.When:
     return lambda request: request.headers.get("acp-version", "").startswith(prefix)
 
 
-def _text(part: bytes) -> rules.When:
-    return lambda request: request.do == "execute" and part in request.body
-
-
 async def _escapes(request: Request, forward: Forward) -> Reply:
     reply = await forward(request)
     if request.action != ECHO or b"\\u00e9" not in request.body:
@@ -67,14 +63,14 @@ VERSION = (
         because=r"ok: expected success",
         http=instead(
             lambda r: r.do == "component" and "acp-version" not in r.headers,
-            error("FAILED_PRECONDITION", "VERSION_UNSUPPORTED", 400),
+            error("FAILED_PRECONDITION", "VERSION_UNSUPPORTED", http=400),
         ),
     ),
     BrokenPeer(
         requirement="VER-002",
         does="takes any version for its own",
         because=r"code: expected code FAILED_PRECONDITION, got success",
-        http=rules.request_header(_version("99"), "acp-version", "1.0"),
+        http=rules.request_header(_version("99"), "acp-version", to="1.0"),
     ),
     BrokenPeer(
         requirement="VER-003",
@@ -86,7 +82,9 @@ VERSION = (
         requirement="VER-004",
         does="refuses a higher minor version",
         because=r"ok: expected success",
-        http=instead(_version("1.9"), error("FAILED_PRECONDITION", "VERSION_UNSUPPORTED", 400)),
+        http=instead(
+            _version("1.9"), error("FAILED_PRECONDITION", "VERSION_UNSUPPORTED", http=400)
+        ),
     ),
 )
 
@@ -115,7 +113,7 @@ JSON_FORM = (
         requirement="WIR-004",
         does="takes an unknown enum value for a known one",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.text(lambda r: r.do == "plan", b'"PERHAPS"', b'"READ"'),
+        http=rules.text(lambda r: r.do == "plan", b'"PERHAPS"', to=b'"READ"'),
     ),
     BrokenPeer(
         requirement="WIR-007",
@@ -150,7 +148,7 @@ PAYLOADS = (
         requirement="PAY-002",
         does="reads numbers as floating point",
         because=r"text: output: sent .*9007199254740993",
-        http=rules.answer_text(action(ECHO), b"9007199254740993", b"9007199254740992"),
+        http=rules.answer_text(action(ECHO), b"9007199254740993", to=b"9007199254740992"),
     ),
     BrokenPeer(
         requirement="PAY-003",
@@ -167,32 +165,32 @@ PAYLOADS = (
         does="has its own code for what is no JSON",
         because=r"code: expected code INVALID_ARGUMENT, got HTTP 400 FAILED_PRECONDITION",
         http=instead(
-            lambda r: r.body == b"context: yes", error("FAILED_PRECONDITION", "BAD_BODY", 400)
+            lambda r: r.body == b"context: yes", error("FAILED_PRECONDITION", "BAD_BODY", http=400)
         ),
     ),
     BrokenPeer(
         requirement="PAY-006",
         does="mends what is not UTF-8",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.text(do("execute"), b"\xff\xfe", b""),
+        http=rules.text(do("execute"), b"\xff\xfe", to=b""),
     ),
     BrokenPeer(
         requirement="PAY-007",
         does="takes the last of two equal keys",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.text(do("execute"), b'"a":1,"a":2', b'"a":2'),
+        http=rules.text(do("execute"), b'"a":1,"a":2', to=b'"a":2'),
     ),
     BrokenPeer(
         requirement="PAY-008",
         does="drops lone surrogates",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.text(do("execute"), b'"\\ud800"', b'""'),
+        http=rules.text(do("execute"), b'"\\ud800"', to=b'""'),
     ),
     BrokenPeer(
         requirement="PAY-009",
         does="takes any depth",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.text(do("execute"), b"[" * 49 + b"1" + b"]" * 49, b"[1]"),
+        http=rules.text(do("execute"), b"[" * 49 + b"1" + b"]" * 49, to=b"[1]"),
     ),
     BrokenPeer(
         requirement="PAY-010",
@@ -205,7 +203,7 @@ PAYLOADS = (
         does="has its own reason for what is too large",
         because=r"reason: expected reason PAYLOAD_TOO_LARGE, got HTTP 429",
         http=instead(
-            lambda r: len(r.body) > 64 * 1024, error("RESOURCE_EXHAUSTED", "TOO_MUCH", 429)
+            lambda r: len(r.body) > 64 * 1024, error("RESOURCE_EXHAUSTED", "TOO_MUCH", http=429)
         ),
     ),
     BrokenPeer(
@@ -214,7 +212,7 @@ PAYLOADS = (
         because=r"ok: expected success, got HTTP 413",
         http=instead(
             lambda r: len(r.body) == 64 * 1024,
-            error("RESOURCE_EXHAUSTED", "PAYLOAD_TOO_LARGE", 413),
+            error("RESOURCE_EXHAUSTED", "PAYLOAD_TOO_LARGE", http=413),
         ),
     ),
 )
@@ -237,14 +235,15 @@ HTTP = (
         does="has no path for a role of its card",
         because=r"status: status 404",
         http=instead(
-            lambda r: r.do == "reflect" and r.body == b"{}", error("NOT_FOUND", "NOT_FOUND", 404)
+            lambda r: r.do == "reflect" and r.body == b"{}",
+            error("NOT_FOUND", "NOT_FOUND", http=404),
         ),
     ),
     BrokenPeer(
         requirement="HTT-004",
         does="answers JSON as text/plain",
         because=r"content_type: expected .* got text/plain",
-        http=rules.header(do("health"), "content-type", "text/plain"),
+        http=rules.header(do("health"), "content-type", to="text/plain"),
     ),
     BrokenPeer(
         requirement="HTT-005",
@@ -256,7 +255,7 @@ HTTP = (
         requirement="HTT-006",
         does="answers a wrong method with 404",
         because=r"status: expected status 405, got 404",
-        http=instead(lambda r: r.method == "DELETE", error("NOT_FOUND", "NOT_FOUND", 404)),
+        http=instead(lambda r: r.method == "DELETE", error("NOT_FOUND", "NOT_FOUND", http=404)),
     ),
     BrokenPeer(
         requirement="HTT-007",
@@ -268,7 +267,7 @@ HTTP = (
         requirement="HTT-008",
         does="does not look at idempotency-key",
         because=r"code: expected code INVALID_ARGUMENT, got success",
-        http=rules.request_header(lambda r: True, "idempotency-key", None),
+        http=rules.request_header(lambda r: True, "idempotency-key", to=None),
     ),
     BrokenPeer(
         requirement="HTT-009",

@@ -73,7 +73,7 @@ def as_text(value: Value) -> Text:
 
 def descriptor(message: str) -> Descriptor:
     """The descriptor of a message by its name in acp.proto."""
-    return cast("Descriptor", acp_pb2.DESCRIPTOR.message_types_by_name[message])
+    return acp_pb2.DESCRIPTOR.message_types_by_name[message]
 
 
 def prefix_of(enum: EnumDescriptor) -> str:

@@ -94,13 +94,13 @@ def _content_type(answer: Answer, wanted: Value) -> str | None:
 
 def _at(answer: Answer, wanted: Value) -> str | None:
     for path, value in cast("Tree", wanted).items():
-        problem = place(answer.tree, path, value)
+        problem = place(answer.tree, path, wanted=value)
         if problem:
             return problem
     return None
 
 
-def place(tree: Value, path: str, wanted: Value) -> str | None:
+def place(tree: Value, path: str, *, wanted: Value) -> str | None:
     """What is wrong at one place; `wanted` is a value or `{is, one_of, matches, min, max, ...}`."""
     try:
         found = at(tree, path)
@@ -151,8 +151,9 @@ def _length(found: Value, operand: Value) -> str | None:
 
 
 def _contains(found: Value, operand: Value) -> str | None:
-    text = found if isinstance(found, str | list) else str(found)
-    return None if operand in text else f"{found!r} lacks {operand!r}"
+    if isinstance(found, list):
+        return None if operand in found else f"{found!r} lacks {operand!r}"
+    return None if str(operand) in str(found) else f"{found!r} lacks {operand!r}"
 
 
 def _number(value: Value) -> Decimal:

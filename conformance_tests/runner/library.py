@@ -192,7 +192,7 @@ def _step(item: Tree, number: str, *, where: str) -> Step:
     )
 
 
-def _known(item: Tree, keys: frozenset[str], *, where: str) -> None:
+def _known(item: object, keys: frozenset[str], *, where: str) -> None:
     if not isinstance(item, dict):
         raise WrongCase(f"{where}: expected a mapping, got {item!r}")
     unknown = sorted(set(item) - keys)

@@ -37,7 +37,7 @@ class HarnessError(Exception):
 
 def build(do: str, options: Tree, *, scope: Scope, subject: Subject) -> Tree:
     """The request of one step. Raises Untestable, UnknownName."""
-    tree = _BASES[do](options, scope, subject) if do in _BASES else {}
+    tree = _BASES[do](options, scope, subject=subject) if do in _BASES else {}
     if do in ROLE_OF_CALL:
         tree["context"] = _context(scope)
     same = options.get("same")
@@ -84,7 +84,7 @@ def _digest(tree: Tree, do: str) -> None:
         tree["context"]["body_digest"] = digest
 
 
-def _execute(options: Tree, scope: Scope, subject: Subject) -> Tree:
+def _execute(options: Tree, scope: Scope, *, subject: Subject) -> Tree:
     stated = scope.fill(options.get("example", {}))
     chosen = {k: v for k, v in cast("Tree", stated).items() if k != "output"}
     for key in ("action", "arguments"):
@@ -98,7 +98,7 @@ def _execute(options: Tree, scope: Scope, subject: Subject) -> Tree:
     return chosen
 
 
-def _plan(options: Tree, scope: Scope, subject: Subject) -> Tree:
+def _plan(options: Tree, scope: Scope, *, subject: Subject) -> Tree:
     base: Tree = {
         "goal": "conformance",
         "input": Text(b'{"text":"conformance"}'),
@@ -108,13 +108,13 @@ def _plan(options: Tree, scope: Scope, subject: Subject) -> Tree:
     return merged(base, cast("Tree", subject.fixtures.plan))
 
 
-def _observe(options: Tree, scope: Scope, subject: Subject) -> Tree:
+def _observe(options: Tree, scope: Scope, *, subject: Subject) -> Tree:
     about = {"word": scope.get("word")}
     seen: Tree = {"step": "conformance", "kind": "note", "data": as_text(about)}
     return merged({"observations": [seen]}, cast("Tree", subject.fixtures.observe))
 
 
-def _reflect(options: Tree, scope: Scope, subject: Subject) -> Tree:
+def _reflect(options: Tree, scope: Scope, *, subject: Subject) -> Tree:
     call: Tree = {
         "call_id": hexadecimal(scope.chance, 32),
         "step": "conformance",

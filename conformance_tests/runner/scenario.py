@@ -186,9 +186,9 @@ class Scenario:
         expect = cast("Tree", self._scope.fill(step.expect))
         yield from run_checks(expect, seen.answer, label=step.label)
         if "judge" in expect:
-            yield self._judged(step, expect["judge"], seen)
+            yield self._judged(step, seen, names=expect["judge"])
 
-    def _judged(self, step: Step, names: Value, seen: Exchange) -> Finding | None:
+    def _judged(self, step: Step, seen: Exchange, *, names: Value) -> Finding | None:
         for name in names if isinstance(names, list) else [names]:
             try:
                 problem = JUDGES[str(name)](seen, self._subject)

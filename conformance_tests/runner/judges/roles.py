@@ -64,7 +64,7 @@ def retries_known_calls(seen: Exchange, subject: Subject) -> str | None:
     tree = seen.answer.tree or {}
     if tree.get("verdict") != "RETRY":
         raise NotSeen("no verdict was RETRY")
-    known = {call.get("call_id") for call in cast("list[Tree]", seen.request.get("calls", []))}
+    known = [call.get("call_id") for call in cast("list[Tree]", seen.request.get("calls", []))]
     named = cast("list[Value]", tree.get("retry_call_ids", []))
     if not named:
         return "RETRY names no call"
