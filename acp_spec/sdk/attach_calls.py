@@ -45,8 +45,15 @@ class AnswerStore(Protocol):
 class AttachedCalls:
     """Outlives every stream. All methods are called on the loop's thread."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        kept_answers_max: int = KEPT_ANSWERS_MAX,
+        kept_bytes_max: int = KEPT_BYTES_MAX,
+    ) -> None:
         self._dispatcher = dispatcher
+        self._kept_max = (kept_answers_max, kept_bytes_max)
         limits = dispatcher.component.limits
         self._limit = limits.max_concurrency or CONCURRENCY_DEFAULT
         self._max_bytes = limits.max_request_bytes
@@ -195,7 +202,8 @@ class AttachedCalls:
 
     def _grant(self) -> None:
         """Give credits back, unless too much is kept: nothing kept is ever dropped."""
-        is_full = self._kept_bytes >= KEPT_BYTES_MAX or len(self._answers) >= KEPT_ANSWERS_MAX
+        answers_max, bytes_max = self._kept_max
+        is_full = self._kept_bytes >= bytes_max or len(self._answers) >= answers_max
         if self._owed > 0 and not is_full and self._outbox is not None:
             self._outbox.put(frames.credits_frame(self._owed))
             self._owed = 0

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ output: once.output.call_id
 limits: {deadline_ms: 60000}
 """
 STOP_S = 20.0
+STORM_KILLS = 6
 UNTIL_S = 30.0
 ENVIRON = {"ACP_DEADLINES_DEFAULT_TIMEOUT_MS": "20000", "ACP_GRACE_DRAIN_GRACE_MS": "300"}
 
@@ -110,6 +112,10 @@ def begun(stage: Stage, client: Client, count: int = 1) -> list[str]:
     return sessions
 
 
+def until_attached(client: Client) -> None:
+    until(lambda: client.get("/v1/components").json.get("components", []) != [])
+
+
 def attempts(client: Client, session_id: str) -> list[Any]:
     rows: list[Any] = client.trajectory(session_id)["calls"]
     return rows
@@ -121,13 +127,42 @@ def test_calls_in_flight_go_on_when_the_gateway_is_killed_under_them(stage: Stag
     sessions = begun(stage, client, count=5)
     stage.kill_gateway()
     client = stage.start_gateway()
-    until(lambda: len(client.get("/v1/components").json.get("components", [])) == 1)
+    until_attached(client)
     stage.open_gate()
     for session_id in sessions:
         assert client.ended(session_id)["status"] == "SUCCEEDED"
         (row,) = attempts(client, session_id)
         assert (row["attempt"], row["side_effect"]) == (1, "PERFORMED")
     assert len(stage.effects()) == 5
+
+
+@pytest.mark.long
+def test_a_storm_of_kills_does_nothing_twice_and_loses_nothing(stage: Stage) -> None:
+    """Sessions are opened all the time; what runs is let through while the gateway is away."""
+    client = stage.start_gateway()
+    stage.start_component()
+    client.put_workflow(WORKFLOW)
+    sessions: list[str] = []
+    for number in range(STORM_KILLS):
+        until_attached(client)
+        sessions += [client.open("counted", f'"{number}-{n}"') for n in range(10)]
+        if number % 2:
+            stage.open_gate()
+            client.ended(sessions[-number])
+        stage.kill_gateway()
+        stage.open_gate()
+        (stage.folder / "gate").unlink()
+        client = stage.start_gateway()
+    stage.open_gate()
+    views = [client.ended(session_id) for session_id in sessions]
+    rows = [attempts(client, session_id)[0] for session_id in sessions]
+    begun_rows = Counter(line.split()[0] for line in stage.effects())
+    assert set(begun_rows.values()) == {1}, "nothing began twice"
+    for view, row in zip(views, rows, strict=True):
+        done = begun_rows[row["call_id"]]
+        assert done == 1 if view["status"] == "SUCCEEDED" else done <= 1, (view, row)
+    succeeded = sum(view["status"] == "SUCCEEDED" for view in views)
+    assert succeeded > len(views) // 2, "calls go on over a kill; only what was never read is lost"
 
 
 def test_an_answer_of_the_time_without_a_gateway_is_delivered_once(stage: Stage) -> None:

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import grpc
 import msgspec
 import pytest
 
@@ -27,7 +28,8 @@ from gateway.transports.tests.attach_house import (
     until,
 )
 from gateway.transports.tests.attach_house import call as attempt
-from gateway.transports.tests.raw_peer import run
+from gateway.transports.tests.listening import settings
+from gateway.transports.tests.raw_peer import certificate, run
 
 MIB = 1024 * 1024
 DIGEST = "0" * 64
@@ -333,6 +335,39 @@ def test_a_newer_process_of_the_instance_ends_the_older_one() -> None:
                     await running
                 assert house.states() == ["ACTIVE"]
             old.close()
+
+    run(story())
+
+
+def test_attach_goes_over_tls_and_a_stranger_is_not_trusted(tmp_path: Path) -> None:
+    certificate(tmp_path, "127.0.0.1", "localhost")
+    tls = {"cert_file": str(tmp_path / "cert.pem"), "key_file": str(tmp_path / "key.pem")}
+
+    async def story() -> None:
+        ledger = Ledger()
+        ledger.gate.set()
+        async with attach_house(chosen=settings(tls=tls)) as house:
+            root = grpc.ssl_channel_credentials((tmp_path / "cert.pem").read_bytes())
+            dialling = Dialling(target=f"grpcs://{house.place}", credentials=root)
+            attachment = Attachment(ledger.component, dialling)
+            running = asyncio.create_task(attachment.run())
+            await attachment.attached()
+            await until(lambda: house.connection().credits > 0)
+            answers = Answers()
+            send(house, answers, call("c"))
+            await answers.wait(1)
+            assert answers.of("c").error is None
+            assert await attachment.drain(1)
+            await running
+            attachment.close()
+            stranger = Attachment(Ledger().component, Dialling(target=f"grpcs://{house.place}"))
+            dialling_on = asyncio.create_task(stranger.run())
+            await asyncio.wait({dialling_on}, timeout=0.3)
+            assert not dialling_on.done(), "it goes on dialling"
+            assert house.hub.attached == 0
+            dialling_on.cancel()
+            await asyncio.gather(dialling_on, return_exceptions=True)
+            stranger.close()
 
     run(story())
 
