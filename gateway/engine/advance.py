@@ -159,7 +159,10 @@ def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent
             where = f"step {step.name!r}, input_mapping.{mapping.field}"
             failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
             return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
-    return calls.for_step(state, step, fields=fields, world=world)
+    made = calls.for_step(state, step, fields=fields, world=world)
+    if isinstance(made, AcpError):
+        return _step_ended(step, world, status=StepStatus.FAILED, error=made)
+    return made
 
 
 def _over_plan(

@@ -19,6 +19,7 @@ from acp_spec.model.ids import body_digest, call_id
 from acp_spec.model.payload import ABSENT, Payload, payload
 from acp_spec.model.plan import SubGoal
 from gateway.engine import pins, requests
+from gateway.engine.action_schemas import arguments_problem
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step
 from gateway.engine.events import CallCreated
@@ -68,14 +69,17 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 def for_step(
     state: SessionState, step: Step, *, fields: dict[str, bytes], world: World
-) -> CallCreated:
-    """The call of a step of one call."""
+) -> CallCreated | AcpError:
+    """The call of a step of one call, or why its arguments may not be sent."""
     pin = state.opened.pins.get(f"step:{step.name}", "")
     offer = world.catalog.exact(pin) if pin else None
     if offer is None:
         offer = pins.offer_for_step(step, world.catalog, labels=state.opened.labels)
     if step.role is StepRole.EXECUTE:
         arguments = requests.arguments_of(fields)
+        problem = arguments_problem(_action(offer, step.action), arguments)
+        if problem is not None:
+            return problem
         text = requests.execute_body(step.action, arguments)
         semantics = _of_action(offer, step.action)
     else:
@@ -112,6 +116,9 @@ def for_sub_goal(
             else f"no registered component offers the action {goal.action!r}"
         )
         return error(Reason.NO_COMPONENT, message, boundary=Boundary.GATEWAY)
+    problem = arguments_problem(_action(offer, goal.action), arguments)
+    if problem is not None:
+        return problem
     intent = Intent(
         step=step,
         sub_goal=goal.id,
@@ -147,8 +154,12 @@ def _pinned(state: SessionState, key: str, *, catalog: Catalog) -> Offer | None:
     return catalog.exact(pin) if pin else None
 
 
+def _action(offer: Offer | None, name: str) -> Action | None:
+    return offer.card.action(name) if offer else None
+
+
 def _of_action(offer: Offer | None, name: str) -> Semantics:
-    action = offer.card.action(name) if offer else None
+    action = _action(offer, name)
     return CAREFUL if action is None else of_action(action)
 
 

@@ -1,7 +1,7 @@
 """How a session moves from step to step: failure, verdicts, loops (SPEC section 8, "Ends").
 
 `ON_VERDICT` is the table of what a reflector's verdict does. Going back is bounded by
-`limits.max_loops`: that many passes in all.
+`limits.max_loops`: that often a verdict goes back (RFL-008).
 """
 
 from collections.abc import Callable
@@ -246,8 +246,8 @@ def _nothing_to_retry(state: SessionState, step: Step, *, unsafe: bool) -> None:
 def _next_loop(state: SessionState) -> bool:
     assert state.workflow is not None
     limit = state.workflow.limits.max_loops
-    if state.loop + 1 >= limit:
-        _loop_limit(state, f"limits.max_loops allows {limit} passes, and this was the last one")
+    if state.loop >= limit:
+        _loop_limit(state, f"limits.max_loops is {limit}: the session has gone back that often")
         return False
     state.loop += 1
     return True

@@ -13,6 +13,7 @@ from acp_spec.model.ids import body_digest, call_id
 from acp_spec.model.payload import ABSENT, is_absent, payload
 from acp_spec.model.session import ManualStep
 from gateway.engine import calls, pins
+from gateway.engine.action_schemas import arguments_problem
 from gateway.engine.catalog import Offer
 from gateway.engine.events import CallCreated
 from gateway.engine.states import SessionState
@@ -45,6 +46,9 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
     semantics = calls.OF_ROLE[role] if plan or action is None else calls.of_action(action)
     arguments = text if plan else bytes(asked.arguments)
     name = "" if plan else asked.action
+    refused = None if plan else arguments_problem(action, arguments)
+    if refused is not None:
+        return refused
     return CallCreated(
         at_ms=world.at_ms,
         call_id=call_id(state.session_id, step.step_key, sub_goal="", generation=0, redo=0),

@@ -155,7 +155,7 @@ def _mask(
 ) -> OptionChance:
     """The option as the draw may use it: a policy's odd number is no chance, its past is now."""
     likely = 0.0 < option.probability < math.inf  # not so for NaN
-    chance = option.probability if likely else 0.0
+    chance = min(1.0, option.probability) if likely else 0.0
     option = msgspec.structs.replace(option, probability=chance, wait_ms=max(0, option.wait_ms))
     if option.option is not Option.RETRY:
         return option

@@ -11,20 +11,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import jsonschema_rs
 import msgspec
 
 from acp_spec.bindings.fields import SUPPORTED_VERSIONS, is_supported
 from acp_spec.codec.json_text import CanonicalError, Plain, canonical
+from acp_spec.codec.schema_check import compile_schema, mismatch
 from acp_spec.codec.shapes import shape_of
 from acp_spec.model.card import Action, Card
 from acp_spec.model.enums import Idempotency, Kind, Role
-from acp_spec.model.payload import Payload, is_absent
+from acp_spec.model.payload import is_absent
 from acp_spec.model.semver import VersionError, parse
 
 # Half of what people can still read in a list; a component with more is several components.
 ACTIONS_MAX: Final = 256
-SCHEMA_BYTES_MAX: Final = 256 * 1024
 CARD_BYTES_MAX: Final = 1024 * 1024
 # The context alone takes some hundred bytes: a smaller limit refuses every call.
 REQUEST_BYTES_MIN: Final = 1_024
@@ -36,7 +35,6 @@ PROBLEMS_MAX: Final = 20
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _ACTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _ACP_VERSION: Final = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
-_PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=1 << 20, dfa_size_limit=1 << 20)
 
 
 def card_digest(card: Card) -> str:
@@ -145,48 +143,20 @@ def _action_problems(action: Action, place: str) -> Iterator[str]:
 
 def _schema_problems(action: Action, place: str) -> Iterator[str]:
     """Faults of the schemas, and of the examples against them."""
-    schemas: dict[str, jsonschema_rs.Validator | None] = {}
-    for name, text in (
-        ("input_schema", action.input_schema),
-        ("output_schema", action.output_schema),
-    ):
+    schemas = {"input_schema": action.input_schema, "output_schema": action.output_schema}
+    for name, text in schemas.items():
         compiled = None if is_absent(text) else compile_schema(text)
         if isinstance(compiled, str):
             yield f"{place}.{name}: {compiled}"
-            compiled = None
-        schemas[name] = compiled
     for index, example in enumerate(action.examples):
         for field, value, name in (
             ("arguments", example.arguments, "input_schema"),
             ("output", example.output, "output_schema"),
         ):
-            fault = None if is_absent(value) else _mismatch(schemas[name], value)
+            absent = is_absent(value) or is_absent(schemas[name])
+            fault = "" if absent else mismatch(schemas[name], bytes(value))
             if fault:
                 yield f"{place}.examples[{index}].{field} does not fit {name}: {fault}"
-
-
-def compile_schema(text: Payload) -> "jsonschema_rs.Validator | str":
-    """The validator of a schema, or why there is none."""
-    if len(bytes(text)) > SCHEMA_BYTES_MAX:
-        return f"the schema is over {SCHEMA_BYTES_MAX} bytes"
-    try:
-        return jsonschema_rs.validator_for(
-            bytes(text).decode(), offline=True, pattern_options=_PATTERNS
-        )
-    except (ValueError, jsonschema_rs.ValidationError) as error:
-        first = str(error).partition("\n")[0]
-        if first.endswith('is not a "regex"'):
-            first += " here: no lookaround, no back-references, and not too large"
-        return first
-
-
-def _mismatch(validator: "jsonschema_rs.Validator | None", value: Payload) -> str:
-    if validator is None:
-        return ""
-    for error in validator.iter_errors(_plain(bytes(value))):
-        where = "".join(f"/{part}" for part in error.instance_path)
-        return f"{where or '/'}: {error.message}"
-    return ""
 
 
 def _without_defaults(struct: msgspec.Struct) -> dict[str, Plain]:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from acp_spec.model.card import Card
 from acp_spec.model.enums import SessionStatus
 from gateway.engine import recovery
 from gateway.engine.advance import advance
@@ -20,7 +21,7 @@ from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Decided, Event, Opened, TimerFired
 from gateway.engine.policies import policy_for
 from gateway.engine.shards import changed
-from gateway.engine.states import Phase, SessionState
+from gateway.engine.states import CallState, Phase, SessionState
 from gateway.engine.step import begin, step
 from gateway.engine.world import World
 from gateway.governance.backoff import Backoff
@@ -83,6 +84,7 @@ class Driver:
         self.sessions = parts.sessions
         self.clock = parts.clock
         self.catalog = parts.targets.catalog
+        self._targets = parts.targets
         self._observer = parts.observer
         self._record = parts.record
         self._defaults = parts.defaults
@@ -128,6 +130,12 @@ class Driver:
             catalog=self.catalog(),
             default_timeout_ms=self._defaults.timeout_ms,
         )
+
+    def card_of(self, call: CallState) -> Card | None:
+        """The card of the instance that the latest attempt went to, while it is registered."""
+        started = call.attempts[-1].started if call.attempts else None
+        target = self._targets.instance(started.instance) if started else None
+        return target.card if target else None
 
     # ---- the walk ------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
 from gateway.runtime.operations import ended_from_state
+from gateway.runtime.output_check import checked_attempt, checked_operation
 from gateway.runtime.queueing import Admission, Waiting
 from gateway.runtime.targets import Target, Targets
 
@@ -304,7 +305,7 @@ class Executors:
             self._targets.unreached(instance)
 
     def _ended(self, live: Live, command: Send, *, answer: Answer) -> AttemptEnded:
-        return AttemptEnded(
+        ended = AttemptEnded(
             at_ms=self._driver.now_ms(live),
             call_id=command.call_id,
             attempt=command.attempt,
@@ -318,6 +319,11 @@ class Executors:
             llm_calls=answer.llm_calls,
             served_version=answer.served_version,
             operation_poll_after_ms=answer.operation_poll_after_ms,
+        )
+        call = live.state.calls[command.call_id]
+        action = call.created.action
+        return (
+            checked_attempt(ended, self._driver.card_of(call), action=action) if action else ended
         )
 
     def _late(self, live: Live, command: Send, *, answer: Answer) -> Late:
@@ -421,7 +427,9 @@ class Executors:
         if current is not None:
             fresh, call = current
             at_ms = self._driver.now_ms(fresh)
-            self._driver.feed(fresh, ended_from_state(call, found, at_ms=at_ms))
+            ended = ended_from_state(call, found, at_ms=at_ms)
+            card = self._driver.card_of(call)
+            self._driver.feed(fresh, checked_operation(ended, card, action=call.created.action))
 
     def _end_operation(
         self, live: Live, call_id: str, *, failure: AcpError, side_effect: SideEffect

@@ -55,6 +55,7 @@ from gateway.runtime.erasing import Erasing
 from gateway.runtime.live import Erased, Live, Notify
 from gateway.runtime.opening import Openings
 from gateway.runtime.operations import ended_from_callback, result_digest
+from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.streams import Streams
@@ -279,7 +280,10 @@ class SessionService:
 
     def _complete(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
         at_ms = self._driver.now_ms(live)
-        ended = ended_from_callback(call, result, at_ms=at_ms)
+        card = self._driver.card_of(call)
+        ended = checked_operation(
+            ended_from_callback(call, result, at_ms=at_ms), card, action=call.created.action
+        )
         if call.phase is Phase.OPERATION:
             self._driver.feed(live, ended)
             return
