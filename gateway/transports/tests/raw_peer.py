@@ -78,8 +78,10 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def peer(behaviour: Behaviour, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Served]:
-    """A server on a free port; each connection runs `behaviour`, then is closed."""
+async def peer(
+    behaviour: Behaviour, *, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncIterator[Served]:
+    """A server on a free port (or that one); each connection runs `behaviour`, then is closed."""
     served = Served()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -92,7 +94,7 @@ async def peer(behaviour: Behaviour, *, tls: ssl.SSLContext | None = None) -> As
             await behaviour(Peer(reader, writer))
         writer.close()
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, "127.0.0.1", port, ssl=tls)
     served.port = server.sockets[0].getsockname()[1]
     try:
         yield served

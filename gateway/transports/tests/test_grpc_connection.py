@@ -1,9 +1,8 @@
 """gRPC attempts against raw grpc.aio servers: what each status proves, times, TLS, late answers."""
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from gateway.runtime.connection import Answer, Connection, Outgoing
 from gateway.transports.address_guard import GRPC_SCHEMES, AddressGuard, parse_component_url
 from gateway.transports.grpc_connection import GrpcConnection
 from gateway.transports.outbound import ConnectionOptions
+from gateway.transports.tests.raw_grpc_peer import Handler, aborting, server
 from gateway.transports.tests.raw_peer import (
     GUARD,
     Answers,
@@ -50,40 +50,11 @@ from gateway.transports.tests.raw_peer import (
     run,
 )
 
-Handler = Callable[[bytes, Any], Awaitable[bytes]]
 EXECUTE = "/acp.v1.Executor/Execute"
 NUMBERS = b'{"n":9007199254740993, "x": 0.10}'
 GOOD = proto.to_proto(
     ExecuteResponse(output=payload(NUMBERS), side_effect=SideEffect.PERFORMED, retries_spent=1)
 )
-
-
-class _Raw(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
-    def __init__(self, handlers: dict[str, Handler]) -> None:
-        self._handlers = handlers
-
-    def service(self, details: Any) -> Any:
-        handler = self._handlers.get(details.method)
-        return handler and grpc.unary_unary_rpc_method_handler(handler)
-
-
-@contextlib.asynccontextmanager
-async def server(
-    handlers: dict[str, Handler], *, tls: tuple[bytes, bytes] | None = None, port: int = 0
-) -> AsyncIterator[int]:
-    """A raw gRPC server on a free port."""
-    running = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    running.add_generic_rpc_handlers((_Raw(handlers),))
-    place = f"127.0.0.1:{port}"
-    if tls:
-        bound = running.add_secure_port(place, grpc.ssl_server_credentials([tls]))
-    else:
-        bound = running.add_insecure_port(place)
-    await running.start()
-    try:
-        yield bound
-    finally:
-        await running.stop(0)
 
 
 def to(
@@ -117,14 +88,6 @@ def answer_of(
 
 async def good(data: bytes, call: Any) -> bytes:
     return GOOD
-
-
-def aborting(status: Any, *trailer: tuple[str, bytes]) -> Handler:
-    async def handle(data: bytes, call: Any) -> bytes:
-        await call.abort(status, "said so", trailer)
-        return b""
-
-    return handle
 
 
 def reason(answer: Answer) -> str:
