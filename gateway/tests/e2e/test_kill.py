@@ -20,12 +20,16 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.offline import replayed
+from gateway.stores.reader import TrajectoryReader
 from gateway.tests.e2e.client import TERMINAL, Client
 from gateway.tests.served import Served, serve_gateway
 
 CLIENTS = 6
 PAUSE_S = 0.02
 LAST_ONES_S = 60.0
+REPLAYED = 25
+"""Sessions whose journals are replayed; each opens the store once more."""
 WORKFLOW = """
 workflow: counted
 version: 1.0.0
@@ -144,6 +148,7 @@ def kill_often(place: Place, *, kills: int, seed: int, started: dict[str, Any]) 
             check_effects(client, load, file=counter_file(started))
     finally:
         served.stop()
+    check_records(place.folder / "data", load)
     return load
 
 
@@ -181,6 +186,18 @@ def check_effects(client: Client, load: Load, *, file: Path) -> None:
         assert len(sent) <= 1, ("sent again although it may have been done", once)
     assert repeated > 0, "no kill met a BY_KEY call in flight: kill more often"
     assert unsure > 0, "no kill met a NONE call in flight: kill more often"
+
+
+def check_records(data_dir: Path, load: Load) -> None:
+    """Each session's trajectory was delivered once, and journals replay to the same commands."""
+    reader = TrajectoryReader(data_dir, newest_only=False)
+    delivered = Counter((one.session_id, one.sequence) for one in reader)
+    assert reader.counts.torn + reader.counts.malformed == 0, reader.counts.places
+    assert max(delivered.values()) == 1, "a trajectory was delivered twice"
+    assert set(load.acknowledged) <= {session_id for session_id, _ in delivered}
+    for session_id in load.acknowledged[:: max(1, len(load.acknowledged) // REPLAYED)]:
+        result = replayed(data_dir, session_id)
+        assert result.same, (session_id, result.difference)
 
 
 def calls_by_step(client: Client, session_id: str) -> dict[str, list[Any]]:
