@@ -1,14 +1,15 @@
 """What waits to be written on one attach stream, and the task that writes it (SPEC section 10).
 
-Everything put in one tick of the loop leaves as one message: a list of frames. While a write waits
-for the peer, more gathers. A body over one frame goes in pieces that take turns with all others, so
-a large payload delays nobody. Both sides of attach use it.
+Everything put in one tick of the loop leaves as one message: a list of frames (a crowd as several).
+While a write waits for the peer, more gathers. A body over one frame goes in pieces that take turns
+with all others, so a large payload delays nobody. Both sides of attach use it.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from acp_spec.codec.frames import (
     CHUNK_BYTES,
@@ -24,6 +25,10 @@ from acp_spec.model.attach import Key
 WriteBody = Callable[[], bytes | None]
 """Makes the body when it is written, so that its time is stamped then; None: not wanted now."""
 Body = bytes | WriteBody
+FRAMES_AT_ONCE: Final = 40
+"""The peer begins on these while the next are made. Without it both sides wait for each other in
+turns: measured, 64 in flight, 10 to 20% fewer sessions at the same cost each.
+"""
 
 
 @dataclass(slots=True)
@@ -68,7 +73,8 @@ class Outbox:
         out: list[bytes] = []
         size = 0
         # Small ones never keep the large ones from moving: one frame of the message is theirs.
-        while self._frames and size <= MESSAGE_BYTES_MAX - 2 * FRAME_BYTES_MAX:
+        room = MESSAGE_BYTES_MAX - 2 * FRAME_BYTES_MAX
+        while self._frames and size <= room and len(out) < FRAMES_AT_ONCE:
             frame = self._next()
             if frame:
                 out.append(frame)

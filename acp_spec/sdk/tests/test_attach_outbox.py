@@ -10,7 +10,7 @@ from acp_spec.codec.refusals import Direction
 from acp_spec.model.attach import Key
 from acp_spec.model.calls import ExecuteResponse
 from acp_spec.model.payload import payload
-from acp_spec.sdk.attach_outbox import Outbox, pump
+from acp_spec.sdk.attach_outbox import FRAMES_AT_ONCE, Outbox, pump
 from acp_spec.sdk.attach_pieces import Pieces
 from acp_spec.sdk.testing import settle_loop
 
@@ -34,14 +34,18 @@ def test_everything_put_in_one_tick_is_one_message() -> None:
             written.append(frames.read_component_calls(data, max_bytes=MIB)[1])
 
         writing = asyncio.create_task(pump(outbox, join=frames.component_calls, write=write))
-        for number in range(50):
+        for number in range(FRAMES_AT_ONCE):
             key = (f"c{number}", 1)
             outbox.put_body(key, body(key, 10))
         await settle_loop()
         outbox.put(frames.credits_frame(1))
         await settle_loop()
+        for _ in range(2 * FRAMES_AT_ONCE + 1):
+            outbox.put(frames.credits_frame(1))
+        await settle_loop()
         writing.cancel()
-        assert [len(message) for message in written] == [50, 1]
+        counts = [len(message) for message in written]
+        assert counts == [FRAMES_AT_ONCE, 1, FRAMES_AT_ONCE, FRAMES_AT_ONCE, 1]
 
     asyncio.run(story())
 

@@ -136,6 +136,17 @@ def test_calls_in_flight_go_on_when_the_gateway_is_killed_under_them(stage: Stag
     assert len(stage.effects()) == 5
 
 
+def test_a_cancelled_session_stops_its_handler(stage: Stage) -> None:
+    client = stage.start_gateway()
+    stage.start_component()
+    (session_id,) = begun(stage, client)
+    assert client.post(f"/v1/sessions/{session_id}/cancel").status == 202
+    assert client.ended(session_id)["status"] == "CANCELLED"
+    (row,) = attempts(client, session_id)
+    assert row["error"]["reason"] == "CANCELLED"
+    assert stage.end_component(signal.SIGTERM) == 0, "nothing runs there any more"
+
+
 @pytest.mark.long
 def test_a_storm_of_kills_does_nothing_twice_and_loses_nothing(stage: Stage) -> None:
     """Sessions are opened all the time; what runs is let through while the gateway is away."""
