@@ -33,6 +33,7 @@ def steady_server(
     handlers: Mapping[str, grpc.RpcMethodHandler], *, options: Options = ()
 ) -> Server:
     """A server of these methods (path -> handler); services of libraries may be added to it."""
+    logging.getLogger(cygrpc.__name__).addFilter(_of_ours)
     if is_steady():
         return _SteadyServer(handlers, options)
     log.warning("grpcio %s: a wrong method path can end the gRPC port", grpc.__version__)
@@ -46,6 +47,13 @@ def is_steady() -> bool:
     return all(hasattr(cygrpc, name) for name in _NEEDED) and all(
         hasattr(cygrpc.AioServer, name) for name in _NEEDED_OF_SERVER
     )
+
+
+def _of_ours(record: logging.LogRecord) -> bool:
+    """Leaves out grpc's traceback for metadata that are no text: they are a caller's fault, and
+    the line would hold what was sent, a token perhaps.
+    """
+    return not str(record.msg).startswith("Invalid encoding on")
 
 
 class _SteadyServer(Server):  # type: ignore[misc]  # grpc ships no types

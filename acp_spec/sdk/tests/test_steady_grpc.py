@@ -15,7 +15,7 @@ from acp_spec.sdk.steady_grpc import is_steady, steady_server
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 
-def call(path: bytes) -> bytes:
+def call(path: bytes, *more: tuple[bytes, bytes]) -> bytes:
     """A whole gRPC call by hand; header fields are literals."""
     fields = (
         (b":method", b"POST"),
@@ -24,6 +24,7 @@ def call(path: bytes) -> bytes:
         (b":authority", b"localhost"),
         (b"te", b"trailers"),
         (b"content-type", b"application/grpc"),
+        *more,
     )
     head = b"".join(
         b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value for name, value in fields
@@ -108,3 +109,20 @@ def test_many_calls_at_once_are_all_answered_and_it_ends_within_its_grace() -> N
             assert await last == b"last"
 
     asyncio.run(asyncio.wait_for(story(), 20))
+
+
+def test_metadata_that_are_no_text_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        server = steady_server(HANDLERS)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE + call(b"/x.Y/Echo", (b"authorization", b"Bearer secret\xff")))
+        await writer.drain()
+        assert await reader.read(1)
+        await asyncio.sleep(0.1)
+        writer.close()
+        await server.stop(0)
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+    assert "secret" not in caplog.text
