@@ -283,7 +283,7 @@ GATEWAY_ROUTES: Final[tuple[Route, ...]] = (
         response=gateway_calls.Empty,
         rpc=_G + "CompleteOperation",
         rpc_request=gateway_calls.CompleteOperationRequest,
-        errors=(400, 401, 404, 409, 413, 415),
+        errors=(400, 401, 403, 404, 409, 413, 415),
     ),
     # -- the house itself; no gRPC twin (grpc.health.v1 and reflection serve there)
     Route(
