@@ -23,6 +23,8 @@ from acp_spec.codec.shapes import shape_of
 from acp_spec.model import gateway_calls as calls
 
 TIMEOUT_S = 40.0
+# A stream that was not refused by now has begun, and waits for its next event.
+STREAM_S = 1.0
 _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
@@ -116,18 +118,24 @@ class Asker:
         """A message as its bytes are."""
         try:
             if route.streams:
-                stream = self._channel.unary_stream(route.rpc)(
-                    data, metadata=metadata, timeout=TIMEOUT_S
-                )
-                first: bytes = next(stream, b"")
-                stream.cancel()
-                return Outcome(data=first)
+                return self._begun(route, data, metadata=metadata)
             got: bytes = self._channel.unary_unary(route.rpc)(
                 data, metadata=metadata, timeout=TIMEOUT_S
             )
             return Outcome(data=got)
         except grpc.RpcError as failed:
             return _told(failed)
+
+    def _begun(self, route: Route, data: bytes, *, metadata: Metadata) -> Outcome:
+        stream = self._channel.unary_stream(route.rpc)(data, metadata=metadata, timeout=STREAM_S)
+        try:
+            first: bytes = next(stream, b"")
+        except grpc.RpcError as failed:
+            if failed.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                return Outcome()
+            raise
+        stream.cancel()
+        return Outcome(data=first)
 
     def both(
         self, route: Route, message: msgspec.Struct, *, token: str | None = None
@@ -145,10 +153,10 @@ class Asker:
         with self._http.stream("GET", path, headers=headers) as answer:
             yield answer.iter_lines()
 
-    def is_alive(self) -> bool:
+    def is_alive(self, probe: str = "/readyz") -> bool:
         """Whether HTTP and gRPC both still answer."""
         health = self._channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=TIMEOUT_S)
-        return bool(health) and self._http.get("/readyz").status_code == 200
+        return bool(health) and self._http.get(probe).status_code == 200
 
     def _authorization(self, token: str | None) -> dict[str, str]:
         shown = self._token if token is None else token

@@ -11,6 +11,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from acp_spec.bindings import fields
 from acp_spec.bindings.errors import error
+from acp_spec.model.bounds import INT64_MAX
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
 
@@ -19,8 +20,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-# Digits of a number in a query or header; more is no count of anything.
-_DIGITS_MAX: Final = 18
+# Digits of a number in a query or header, which has to fit the wire's int64.
+_DIGITS_MAX: Final = 19
 _SINGLE_HEADERS: Final = (b"host", b"authorization", b"origin", b"content-type")
 _WAIT: Final = re.compile(r'\s*wait\s*=\s*"?([0-9]{1,9})"?\s*', re.IGNORECASE)
 
@@ -63,8 +64,8 @@ class HttpRequest:
     async def read_body(self, limit: int) -> None:
         """Read the whole body; PAYLOAD_TOO_LARGE beyond `limit`, before more is read."""
         stated = self.headers.get(b"content-length")
-        if stated is not None and int(stated) > limit:
-            raise too_large(int(stated), limit)
+        if stated is not None and (size := _stated_length(stated)) > limit:
+            raise too_large(size, limit)
         chunks: list[bytes] = []
         size = 0
         while True:
@@ -124,9 +125,11 @@ def count(text: str, place: str) -> int:
     """A whole number from a query or header; `place` names it in the error."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
-        raise wrong(f"{place}: {text[:40]!r} is no whole number from 0 on")
-    return int(text)
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX:
+        number = int(text)
+        if number <= INT64_MAX:
+            return number
+    raise wrong(f"{place}: {text[:40]!r} is no whole number from 0 on")
 
 
 def preferred_wait_s(prefer: str, cap_s: float) -> float:
@@ -163,6 +166,12 @@ def too_large(size: int, limit: int) -> AcpFailure:
     """A body over the limit."""
     message = f"body: {size} bytes or more; at most {limit} are taken (limits.max_request_bytes)"
     return AcpFailure(error(Reason.PAYLOAD_TOO_LARGE, message))
+
+
+def _stated_length(stated: bytes) -> int:
+    """What `content-length` says; its digits have no end, so no more are read than can count."""
+    digits = stated.lstrip(b"0")
+    return int(digits[: _DIGITS_MAX + 1] or b"0")
 
 
 def _decoded(raw: bytes) -> str:
