@@ -4,9 +4,11 @@ The code, the reason, whose fault it was and what may have been done; the sessio
 its workflow says, and what must not be sent twice was sent once.
 """
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -25,35 +27,9 @@ from gateway.tests.faults.http_peers import (
     reset_in_the_answer,
     saying,
 )
+from gateway.tests.faults.sessions import Comes, check_sessions, put_workflows, rows_of
 from gateway.tests.faults.town import Town
-from gateway.tests.served import Served, serve_gateway
 from gateway.transports.tests.raw_peer import certificate, http, peer
-
-WORKFLOWS = """
-workflow: {name}
-version: 1.0.0
-steps:
-  - {{name: once, role: execute, component: {name}, action: once, on_error: continue}}
-  - {{name: keyed, role: execute, component: {name}, action: keyed, on_error: continue}}
-  - {{name: look, role: execute, component: {name}, action: look, on_error: continue}}
-output: once.status
-recovery: {{policy: backoff, base_ms: 1, max_ms: 5}}
----
-workflow: {name}_strict
-version: 1.0.0
-steps: [{{name: once, role: execute, component: {name}, action: once}}]
-output: once.output
-"""
-
-
-class Comes(NamedTuple):
-    """What a fault comes to; the side effect of a WRITE, and of a READ (SPEC ERR-009, ERR-010)."""
-
-    code: str
-    reason: str
-    side_effect: str = "UNKNOWN"
-    of_read: str = "NONE"
-
 
 LOST = Comes("UNAVAILABLE", "UNAVAILABLE")
 LATE = Comes("DEADLINE_EXCEEDED", "TIMEOUT")
@@ -95,61 +71,6 @@ FAULTS: dict[str, tuple[Misbehaviour, Comes]] = {
     ),
     "bare_504": (answering(http(b"", status="504 Gateway Timeout")), PAGE_LATE),
 }
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One that takes only small answers."""
-    folder = tmp_path_factory.mktemp("gateway")
-    environ = {"ACP_LIMITS_MAX_RESPONSE_BYTES": str(RESPONSE_BYTES_MAX)}
-    one = serve_gateway(data_dir=folder / "data", log_file=folder / "log", environ=environ)
-    yield one
-    assert one.stop() == 0
-    assert "Traceback" not in one.log()
-
-
-@pytest.fixture(scope="module")
-def client(gateway: Served) -> Iterator[Client]:
-    with Client(gateway.url) as one:
-        yield one
-
-
-@pytest.fixture
-def town() -> Iterator[Town]:
-    with Town() as one:
-        yield one
-
-
-def put_workflows(client: Client, name: str) -> None:
-    for source in WORKFLOWS.format(name=name).split("---"):
-        client.put_workflow(source)
-
-
-def rows_of(client: Client, session_id: str) -> dict[str, list[Any]]:
-    """The attempts of each step, in order."""
-    found: dict[str, list[Any]] = {}
-    for row in client.trajectory(session_id)["calls"]:
-        found.setdefault(row["step"], []).append(row)
-    return found
-
-
-def check_sessions(client: Client, name: str, comes: Comes) -> None:
-    """Both workflows' sessions end as these say, and their rows tell what is known."""
-    view = client.run(name).json
-    assert (view["status"], view["output"]) == ("SUCCEEDED", "FAILED"), view
-    rows = rows_of(client, view["session_id"])
-    for step in ("once", "keyed", "look"):
-        for row in rows[step]:
-            failure = row["error"]
-            side_effect = comes.of_read if step == "look" else comes.side_effect
-            assert (failure["code"], failure["reason"]) == comes[:2], row
-            assert failure.get("boundary", "COMPONENT") == "COMPONENT"  # the default is left out
-            assert failure["message"]
-            assert row.get("side_effect", "UNKNOWN") == failure["side_effect"] == side_effect
-    if comes.side_effect == "UNKNOWN":
-        assert len(rows["once"]) == 1, "it may have been done: it is not sent again"
-    ended = client.run(f"{name}_strict").json
-    assert (ended["status"], ended["error"]["reason"]) == ("FAILED", comes.reason)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -194,3 +115,32 @@ def test_a_peer_that_is_gone_did_nothing_and_may_be_asked_again(client: Client, 
     check_sessions(client, "gone", Comes("UNAVAILABLE", "UNAVAILABLE", "NONE"))
     rows = rows_of(client, client.run("gone").json["session_id"])
     assert len(rows["once"]) > 1
+
+
+KILLED = """
+workflow: killed
+version: 1.0.0
+steps:
+  - name: write
+    role: execute
+    component: slow
+    action: slow.write
+    input_mapping: {ms: input}
+    on_error: continue
+output: write.status
+"""
+
+
+def test_a_component_that_is_killed_in_a_call_leaves_what_it_did_unknown(
+    client: Client, start_components: Callable[..., dict[str, Any]]
+) -> None:
+    slow = start_components("slow")["slow"]
+    client.register(slow["url"])
+    client.put_workflow(KILLED)
+    session_id = client.open("killed", "30000")
+    client.until(session_id, lambda view: bool(client.trajectory(session_id)["calls"]))
+    os.kill(slow["pid"], signal.SIGKILL)
+    assert client.ended(session_id)["output"] == "FAILED"
+    (row,) = client.trajectory(session_id)["calls"]
+    failure = row["error"]
+    assert (failure["reason"], failure["side_effect"]) == ("UNAVAILABLE", "UNKNOWN")
