@@ -55,7 +55,7 @@ async def _long_trailer(request: GrpcRequest, forward: GrpcForward) -> GrpcReply
         return reply
     error = tree["error"]
     assert isinstance(error, dict)
-    longer = {**tree, "error": {**error, "message": "long " * 1000}}
+    longer: Tree = {**tree, "error": {**error, "message": "long " * 1000}}
     return replace(reply, trailer=to_proto(longer, "ErrorBody"))
 
 

@@ -1,13 +1,10 @@
 """Starts the correct component behind the layers of one broken peer, on free ports of loopback."""
 
-import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import grpc
-import uvicorn
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -19,6 +16,7 @@ from acp_spec.sdk.http_server import HttpFront
 from conformance_tests.broken.base import make
 from conformance_tests.broken.grpc_layer import GrpcLayer, GrpcRule
 from conformance_tests.broken.http_layer import App, HttpLayer, Rule
+from conformance_tests.stage.http_stage import serve_app
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +42,6 @@ TOKEN = "token-of-the-correct-peer"
 """The peer asks for it as if it were bound to more than loopback."""
 
 
-class Quiet(uvicorn.Server):
-    """Signals belong to whoever runs the suite."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serving(peer: BrokenPeer | None) -> AsyncIterator[tuple[str, ...]]:
     """The URLs of the peer (None = the correct one) while it serves."""
@@ -62,7 +52,7 @@ async def serving(peer: BrokenPeer | None) -> AsyncIterator[tuple[str, ...]]:
     app: App = HttpFront(dispatcher)
     if peer is not None and peer.http is not None:
         app = HttpLayer(app, peer.http())
-    async with _serve_http(app) as http, _serve_grpc(dispatcher, peer) as rpc:
+    async with serve_app(app) as http, _serve_grpc(dispatcher, peer) as rpc:
         yield http, rpc
     dispatcher.stop_all()
     dispatcher.close()
@@ -80,34 +70,13 @@ class Recarded(Component):
 
 
 @contextlib.asynccontextmanager
-async def _serve_http(app: App) -> AsyncIterator[str]:
-    bound = socket.create_server(("127.0.0.1", 0), backlog=256)
-    config = uvicorn.Config(
-        app,
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = Quiet(config)
-    task = asyncio.create_task(server.serve(sockets=[bound]))
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await task
-
-
-@contextlib.asynccontextmanager
 async def _serve_grpc(dispatcher: Dispatcher, peer: BrokenPeer | None) -> AsyncIterator[str]:
     layers = [GrpcLayer(peer.grpc())] if peer is not None and peer.grpc is not None else []
     limit = dispatcher.component.limits.max_request_bytes
     server = grpc.aio.server(interceptors=layers, options=server_options(limit))
     server.add_generic_rpc_handlers((GrpcFront(dispatcher),))
     if peer is None or not peer.without_health:
-        service = health.aio.HealthServicer()
+        service = health.aio.HealthServicer()  # pyright: ignore[reportAttributeAccessIssue]
         health_pb2_grpc.add_HealthServicer_to_server(service, server)
         await service.set("", health_pb2.HealthCheckResponse.SERVING)
     reflection.enable_server_reflection((reflection.SERVICE_NAME,), server)

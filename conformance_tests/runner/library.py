@@ -36,7 +36,8 @@ CASE_KEYS = frozenset(
 STEP_KEYS = frozenset(
     {"do", "as", "given", "wrong", "expect", "message", "drop", "context", "headers", "same", "raw"}
     | {"action", "arguments", "example", "ms", "together", "until", "path", "http", "grpc", "to"}
-    | {"body", "stream", "pad", "only_if"}
+    | {"body", "stream", "pad", "only_if", "input", "query", "token", "wait_s", "by", "of"}
+    | {"at_least", "says"}
 )
 WATCH_KEYS = frozenset({"when", "expect"})
 

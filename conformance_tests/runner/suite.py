@@ -5,6 +5,7 @@ from pathlib import Path
 
 from conformance_tests.runner.component_suite import Options, run_component
 from conformance_tests.runner.fixtures import WrongFixtures, read_fixtures
+from conformance_tests.runner.gateway_suite import run_gateway
 from conformance_tests.runner.known_failing import Known, WrongList, apply, read_list
 from conformance_tests.runner.requirements import Party
 from conformance_tests.runner.results import Run
@@ -48,7 +49,8 @@ def read_known(path: Path | None) -> list[Known]:
 async def run_suite(options: Options, *, known: Sequence[Known] = ()) -> Run:
     """Run it. Raises Wrong for a target that is no URL."""
     try:
-        run = await run_component(options)
+        gateway = options.kind is Party.GATEWAY
+        run = await (run_gateway(options) if gateway else run_component(options))
     except ValueError as problem:
         raise Wrong(str(problem)) from None
     results, problems = apply(known, run.results)

@@ -1,0 +1,119 @@
+"""A real `acp serve` for the matrix: a process on loopback that demands tokens, and its restart.
+
+It knows nothing of the gateway but the command line and the JSON line on standard output. A restart
+is a kill -9 and a start on the same data and the same ports.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from conformance_tests.runner.fixtures import Fixtures, Tokens
+
+ACP = Path(sys.executable).parent / "acp"
+READY_WITHIN_S = 60
+STOP_WITHIN_S = 20
+COMPONENT_NAME = "c-allowed"
+SCOPES = {
+    "admin": ("admin", "submit", "operate", "component", "annotate"),
+    "submit": ("submit",),
+    "component": ("component",),
+}
+
+
+class GatewayProcess:
+    """One data directory and the process that serves it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = ("127.0.0.1:0", "127.0.0.1:0")
+        self._process: asyncio.subprocess.Process | None = None
+        self.http = ""
+        self.grpc = ""
+
+    async def start(self) -> None:
+        """Returns once it said that it is ready."""
+        http, grpc = self._ports
+        log = (self._folder / "gateway.log").open("ab")
+        self._process = await asyncio.create_subprocess_exec(
+            *(str(ACP), "serve", "--data-dir", str(self._folder / "data")),
+            *("--http", http, "--grpc", grpc, "--log-level", "warning"),
+            env={**os.environ, **_SETTINGS},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+        log.close()
+        assert self._process.stdout is not None
+        async with asyncio.timeout(READY_WITHIN_S):
+            line = await self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"acp serve did not start; see {self._folder}/gateway.log")
+        ready = json.loads(line)
+        self.http, self.grpc = ready["http"], ready["grpc"]
+        self._ports = (_address(self.http), _address(self.grpc))
+
+    async def restart(self) -> None:
+        """Kill -9, then start again on the same ports."""
+        await self._end(signal.SIGKILL)
+        await self.start()
+
+    async def stop(self) -> None:
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.send_signal(number)
+        try:
+            async with asyncio.timeout(STOP_WITHIN_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def tokens(self) -> Tokens:
+        """Made on the directory while nothing serves it."""
+        made = {name: await self._token(scopes) for name, scopes in SCOPES.items()}
+        other = await self._token(SCOPES["admin"], tenant="other")
+        return Tokens(**made, other_tenant=other, component_names=(COMPONENT_NAME,))
+
+    async def _token(self, scopes: tuple[str, ...], *, tenant: str = "conformance") -> str:
+        names = ("--name", "*") if "admin" in scopes else ("--name", COMPONENT_NAME)
+        process = await asyncio.create_subprocess_exec(
+            *(str(ACP), "tokens", "create", "--data-dir", str(self._folder / "data"), "--json"),
+            *(part for scope in scopes for part in ("--scope", scope)),
+            *(names if "component" in scopes else ()),
+            *("--tenant", tenant),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await process.communicate()
+        found: str = json.loads(said)["token"]
+        return found
+
+
+_SETTINGS = {"ACP_AUTH_MODE": "required"}
+
+
+def _address(url: str) -> str:
+    return url.partition("://")[2]
+
+
+@contextlib.asynccontextmanager
+async def running_gateway() -> AsyncIterator[tuple[GatewayProcess, Fixtures]]:
+    """A gateway with its tokens; stopped and removed at the end."""
+    with TemporaryDirectory(prefix="acp-conformance-") as folder:
+        process = GatewayProcess(Path(folder))
+        tokens = await process.tokens()
+        await process.start()
+        try:
+            yield process, Fixtures(tokens=tokens, exposed=True)
+        finally:
+            await process.stop()

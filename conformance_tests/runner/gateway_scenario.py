@@ -1,0 +1,245 @@
+"""One planned case against a gateway: its stage of components, its workflow, its steps.
+
+Both sides are looked at: what a client is answered, and what the case's components were sent
+(`heard`). Every case has names of its own, so that cases run side by side in one gateway.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from acp_spec.bindings.routes import GATEWAY
+from conformance_tests.messages.tree import Text, Tree, Value, as_text, to_proto
+from conformance_tests.runner.answers import Answer, Exchange
+from conformance_tests.runner.checks import place
+from conformance_tests.runner.expansion import Planned
+from conformance_tests.runner.fixtures import Fixtures
+from conformance_tests.runner.gateway_peer import Call, GatewayPeer
+from conformance_tests.runner.gateway_subject import GatewaySubject
+from conformance_tests.runner.library import Step
+from conformance_tests.runner.peers import body_of
+from conformance_tests.runner.requests import merged
+from conformance_tests.runner.results import Finding
+from conformance_tests.runner.subject import NotDeclared
+from conformance_tests.runner.walking import CannotGoOn, Walk
+from conformance_tests.stage.actors import Actor
+from conformance_tests.stage.casting import cast_actors, workflow_text
+from conformance_tests.stage.grpc_stage import serve_grpc
+from conformance_tests.stage.http_stage import HttpStage
+
+WAIT_S: Final = 20
+LEASE_S: Final = 600
+HEARD_WITHIN_S: Final = 5.0
+UNTIL_S: Final = 10.0
+POLL_S: Final = 0.03
+TERMINAL: Final = ["SUCCEEDED", "FAILED", "CANCELLED"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What all cases of a run share."""
+
+    peer: GatewayPeer
+    stage: HttpStage
+    stage_url: str
+    fixtures: Fixtures = field(default_factory=Fixtures)
+    restart: Callable[[], Awaitable[None]] | None = None
+
+
+class GatewayScenario(Walk):
+    """Runs the steps of one planned case."""
+
+    def __init__(
+        self, planned: Planned, world: World, *, subject: GatewaySubject, seed: int
+    ) -> None:
+        super().__init__(planned, subject=subject.as_component(), seed=seed)
+        self._world = world
+        # Not drawn from the seed alone: a gateway remembers the names of an earlier run.
+        self.key = f"k{random.Random(f'{seed}/{planned.id}').getrandbits(20):05x}{time.time_ns():x}"
+        self.actors: dict[str, Actor] = {}
+        self._open = AsyncExitStack()
+
+    async def close(self) -> None:
+        """Take the actors off the stage."""
+        for name in self.actors:
+            self._world.stage.actors.pop(f"{name}-{self.key}", None)
+        await self._open.aclose()
+
+    # ---- the stage --------------------------------------------------------------------------
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        self.scope.keep("key", self.key)
+        self.scope.keep("workflow", f"w-{self.key}")
+        self.scope.keep("admin", self._world.fixtures.tokens.admin)
+        stage = cast("Tree", self.scope.fill(self.planned.case.stage))
+        self.actors = cast_actors(stage, self.key)
+        for name, actor in self.actors.items():
+            self._world.stage.actors[f"{name}-{self.key}"] = actor
+            about = cast("dict[str, Tree]", stage.get("actors", {})).get(name, {})
+            await self._register(name, actor, about=about)
+        text = workflow_text(stage, self.key)
+        self.scope.keep("workflow_text", text)
+        if text and stage.get("store", True):
+            params = {"name": f"w-{self.key}", "version": "1.0.0"}
+            call = Call(do="put_workflow", params=params, body=text.encode(), token=self._token())
+            self._must(await self._world.peer.call(call), "workflow")
+
+    async def _register(self, name: str, actor: Actor, *, about: Tree) -> None:
+        transport = str(about.get("transport", "HTTP"))
+        url = f"{self._world.stage_url}/{name}-{self.key}"
+        if transport == "GRPC":
+            url = await self._open.enter_async_context(serve_grpc(actor))
+        self.scope.keep(f"url_{name}", url)
+        if about.get("register") is False:
+            return
+        tree: Tree = {"url": url, "transport": transport, "lease_seconds": LEASE_S}
+        tree |= cast("Tree", about.get("register", {}))
+        call = Call(do="register_component", tree=tree, token=self._token())
+        answer = self._must(await self._world.peer.call(call), f"register_{name}")
+        self.scope.keep(f"id_{name}", (answer.tree or {}).get("component_id", ""))
+
+    def _must(self, answer: Answer, what: str) -> Answer:
+        """The stage must stand; what it cannot show is the check `stage.<what>`."""
+        if not answer.ok:
+            said = f"{answer.said} {(answer.error or {}).get('message', '')}"
+            raise CannotGoOn(Finding(check=f"stage.{what}", message=said))
+        return answer
+
+    # ---- the steps --------------------------------------------------------------------------
+
+    async def exchange(self, step: Step) -> Exchange:
+        options = cast("Tree", self.scope.fill(step.options))
+        if "until" in options:
+            return await self._until(step, options)
+        return await self._once(step, options)
+
+    async def _until(self, step: Step, options: Tree) -> Exchange:
+        """Ask again until it says what is waited for; the last answer when it never does."""
+        deadline = time.monotonic() + UNTIL_S
+        wanted = cast("Tree", options["until"])
+        while True:
+            seen = await self._once(step, options)
+            problems = [place(seen.answer.tree, path, wanted=v) for path, v in wanted.items()]
+            if not any(problems) or time.monotonic() > deadline:
+                return seen
+            await asyncio.sleep(POLL_S)
+
+    async def _once(self, step: Step, options: Tree) -> Exchange:
+        do = str(options.get("do"))
+        request: Tree = {}
+        match do:
+            case "heard":
+                answer = await self._heard(options)
+            case "restart":
+                answer = await self._restart()
+            case "say":
+                answer = self._say(options)
+            case "rpc":
+                answer = await self._rpc(options)
+            case _:
+                call = self._call(do, options)
+                request, answer = call.tree, await self._world.peer.call(call)
+        return Exchange(case=self.planned.id, request=request, answer=answer, wrong=step.wrong)
+
+    def _call(self, do: str, options: Tree) -> Call:
+        headers = cast("dict[str, str | None]", options.get("headers", {}))
+        tree = cast("Tree", options.get("message", {}))
+        if do in {"session", "open_session"}:
+            tree = self._opening(options, tree)
+            wait_s = options.get("wait_s", WAIT_S if do == "session" else None)
+            headers = {"prefer": f"wait={wait_s}" if wait_s else None, **headers}
+            do = "open_session"
+        own = cast("Tree", options.get("http", {}))
+        return Call(
+            do=do,
+            tree=tree,
+            params=_params(do, options.get("to", {})),
+            query={k: str(v) for k, v in cast("Tree", options.get("query", {})).items()},
+            headers={**headers, **cast("dict[str, str | None]", own.get("headers", {}))},
+            token=self._token(str(options.get("token", "admin"))),
+            body=body_of(options.get("body", own.get("body"))),
+            method=str(own.get("method", "")),
+            path=str(own.get("path", "")),
+        )
+
+    def _opening(self, options: Tree, tree: Tree) -> Tree:
+        base: Tree = {"workflow": self.scope.get("workflow")}
+        if "input" in options:
+            base["input"] = as_text(options["input"])
+        dropped = cast("list[str]", options.get("drop", []))
+        return {k: v for k, v in merged(base, tree).items() if k not in dropped}
+
+    def _token(self, name: str = "admin") -> str:
+        """The fixture of that name, or the text itself."""
+        tokens = self._world.fixtures.tokens
+        return str(getattr(tokens, name, name)) if name != "none" else ""
+
+    async def _heard(self, options: Tree) -> Answer:
+        """What an actor was sent; waits until it was `at_least` that much."""
+        actor = self.actors[str(options.get("by", "c"))]
+        do = str(options.get("of", "execute"))
+        least = int(cast("int", options.get("at_least", 1)))
+        await actor.wait_for(do, least, within_s=HEARD_WITHIN_S)
+        calls: list[Value] = [heard.as_tree() for heard in actor.of(do)]
+        tree: Tree = {"count": len(calls), "calls": calls, "strays": len(self._world.stage.strays)}
+        return Answer(binding="http", do="heard", message="", ok=True, tree=tree)
+
+    def _say(self, options: Tree) -> Answer:
+        """From now on the actor answers otherwise."""
+        actor = self.actors[str(options.get("by", "c"))]
+        actor.replace_script(str(options.get("of", "execute")), cast("list[Tree]", options["says"]))
+        return Answer(binding="http", do="say", message="", ok=True, tree={})
+
+    async def _restart(self) -> Answer:
+        if self._world.restart is None:
+            raise NotDeclared("the fixtures name no `restart` command")
+        await self._world.restart()
+        return Answer(binding="http", do="restart", message="", ok=True, tree={})
+
+    async def _rpc(self, options: Tree) -> Answer:
+        """A gRPC method of the gateway: `path`, `message` type, tree or bytes."""
+        own = cast("Tree", options["grpc"])
+        token = self._token(str(options.get("token", "admin")))
+        metadata = {"acp-version": "1.0", **cast("dict[str, str]", own.get("metadata", {}))}
+        if token:
+            metadata["authorization"] = f"Bearer {token}"
+        body = body_of(own.get("body"))
+        if body is None:
+            body = to_proto(cast("Tree", own.get("tree", {})), str(own.get("in", "Empty")))
+        return await self._world.peer.rpc(
+            str(own["path"]), body, message=str(own.get("out", "")), metadata=metadata
+        )
+
+
+def _params(do: str, stated: Value) -> dict[str, str]:
+    """Path parameters; one text stands for the only one, or for the first."""
+    if isinstance(stated, dict):
+        return {k: str(v) for k, v in stated.items()}
+    route = GATEWAY.get(do)
+    if route is None or not stated:
+        return {}
+    name = route.path.partition("{")[2].partition("}")[0]
+    return {name: str(stated)}
+
+
+def heard_exchanges(scenario: GatewayScenario) -> list[Exchange]:
+    """What the case's components were sent, as watches see it."""
+    found = []
+    for name, actor in scenario.actors.items():
+        for heard in actor.heard:
+            answer = Answer(binding="http", do=f"heard.{heard.do}", message="", ok=True, tree={})
+            about = {**heard.as_tree(), "@binding": heard.binding, "@body": Text(heard.body)}
+            found.append(
+                Exchange(
+                    case=f"{scenario.planned.id} by {name}",
+                    request=about,
+                    answer=answer,
+                    wrong=False,
+                )
+            )
+    return found

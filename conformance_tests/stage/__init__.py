@@ -1,0 +1,1 @@
+"""What a suite brings to a gateway: components that keep what they get, say what they must."""
