@@ -184,8 +184,10 @@ class Attachment:
             return None
         except grpc.aio.AioRpcError as failed:
             return _said(failed)
-        except AcpFailure as failure:
-            return failure.error
+        except asyncio.InvalidStateError:  # so grpc.aio calls a write to a stream that has ended
+            return error(Reason.UNAVAILABLE, "the gateway ended the stream")
+        except AcpFailure as failure:  # what came made no sense: that may pass, unlike a refusal
+            return error(Reason.UNAVAILABLE, failure.error.message)
         finally:
             self._control = None
             self.calls.disconnected()
