@@ -234,7 +234,9 @@ class Attachment:
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                await task
+                if task.cancelled():  # by the stream, which a broken read cancels
+                    raise _broken("the stream was cut")
+                task.result()
         finally:
             for task in tasks:
                 task.cancel()
