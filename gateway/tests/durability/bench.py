@@ -40,13 +40,14 @@ def run(story: Callable[[], Awaitable[T]]) -> T:
         return runner.run(bounded())
 
 
-def settings_in(folder: Path, *, sync: bool = True) -> Settings:
+def settings_in(folder: Path, *, sync: bool = True, **limits: int) -> Settings:
     return Settings.model_validate(
         {
             "data_dir": folder,
             "http": {"bind": "127.0.0.1:0"},
             "grpc": {"bind": "127.0.0.1:0"},
             "journal": {"sync": sync},
+            "limits": limits,
             "grace": {"cancel_grace_ms": 200},
         }
     )
@@ -81,10 +82,10 @@ class Bench:
 
 @asynccontextmanager
 async def serving(
-    store: ForgetfulStore, folder: Path, *, sync: bool = True
+    store: ForgetfulStore, folder: Path, *, sync: bool = True, **limits: int
 ) -> AsyncIterator[Bench]:
     """Serve a gateway over `store` until the block ends."""
-    gateway = build(settings_in(folder, sync=sync), store=store)
+    gateway = build(settings_in(folder, sync=sync, **limits), store=store)
     http = HttpServer(gateway.services, gateway.gate, settings=gateway.settings)
     gateway.contexts.public_url = http.url
     tasks = [asyncio.ensure_future(http.serve()), asyncio.ensure_future(gateway.outbox.run())]

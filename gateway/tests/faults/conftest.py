@@ -17,7 +17,12 @@ __all__ = ["start_components"]
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One that takes only small answers."""
     folder = tmp_path_factory.mktemp("gateway")
-    environ = {"ACP_LIMITS_MAX_RESPONSE_BYTES": str(RESPONSE_BYTES_MAX)}
+    environ = {
+        "ACP_LIMITS_MAX_RESPONSE_BYTES": str(RESPONSE_BYTES_MAX),
+        "ACP_LEASES_PROBE_INTERVAL_MS": "600000",  # what revives a lease is the test's to say
+        "ACP_GRACE_PIN_GRACE_MS": "200",
+        "ACP_GRACE_ATTACH_GRACE_MS": "200",
+    }
     one = serve_gateway(data_dir=folder / "data", log_file=folder / "log", environ=environ)
     yield one
     assert one.stop() == 0
