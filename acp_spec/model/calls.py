@@ -20,7 +20,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_micros: Count = 0
 
 
-class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One call a component made to a language model, kept for training (token ids are exact)."""
 
     id: str
@@ -34,7 +34,7 @@ class LlmCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency_ms: float = 0.0
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What every response, errors too, may carry beside its own fields."""
 
     component: ComponentRef | None = None
@@ -43,7 +43,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     llm_calls: tuple[LlmCall, ...] = ()
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     id: str
     data: Payload = ABSENT
     score: float = 0.0
@@ -153,7 +153,7 @@ class Reward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call_id: str = ""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A sentence of the output with its sources: JSON Pointers into `{calls: {<call_id>: ...}}`."""
 
     text: str

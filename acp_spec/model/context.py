@@ -27,7 +27,7 @@ class Callback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     token: NonEmpty
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Identity, time left, budget, position of one attempt. `(call_id, attempt)` addresses it."""
 
     session_id: NonEmpty

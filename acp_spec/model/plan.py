@@ -29,7 +29,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     value: Payload = ABSENT
 
 
-class SubGoal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SubGoal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     id: NonEmpty
     action: NonEmpty
     description: str = ""
@@ -40,6 +40,6 @@ class SubGoal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeat: bool = False
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     root_goal: str = ""
     sub_goals: tuple[SubGoal, ...] = ()

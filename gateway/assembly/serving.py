@@ -6,6 +6,7 @@ streams end. A second one stops at once; nothing acknowledged is lost, the journ
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,10 @@ from gateway.transports.http_server import HttpServer
 
 EXIT_OK, EXIT_UNAVAILABLE = 0, 5
 SECOND_SIGNAL_EXIT = 130
+COLLECT_AFTER = 10_000
+"""Objects made before the collector looks. States and events are trees (`gc=False`: it skips them),
+so there is little to find; looking after every 700 took 7 % of a session, 90 ms at a time."""
+
 log = get_log("gateway")
 
 
@@ -84,6 +89,7 @@ async def _run(gateway: Gateway) -> int:
         log.warning(
             "no_tokens", hint="nobody can call: acp tokens create --scope admin --data-dir DIR"
         )
+    _spare_the_collector()
     _say_ready(http, grpc)
     await _until_stopped(stop, tasks)
     await _drain(gateway, http, grpc=grpc)
@@ -131,6 +137,13 @@ async def _recover(gateway: Gateway) -> None:
         log.info("recovered", sessions=len(waiting), unreadable=unreadable)
     gateway.hub.open()
     gateway.unready.discard("recovering sessions")
+
+
+def _spare_the_collector() -> None:
+    """What was made until now stays for good: it need not be looked at again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
 
 
 def _say_ready(http: HttpServer, grpc: GrpcServer) -> None:

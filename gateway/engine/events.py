@@ -31,7 +31,9 @@ BEHAVIOUR = 1
 """Version of `step`; a change that alters commands is guarded by `Opened.behaviour`."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", gc=False
+):
     at_ms: int
 
 

@@ -49,7 +49,7 @@ class Phase(enum.Enum):
     SETTLED = "SETTLED"
 
 
-class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One attempt: started unless refused, ended unless it is in flight."""
 
     number: int
@@ -63,7 +63,7 @@ class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
     budget_left: int = 0
 
 
-class CallState(msgspec.Struct, frozen=True, kw_only=True):
+class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     created: CallCreated
     phase: Phase = Phase.READY
     status: StepStatus = StepStatus.RUNNING
@@ -103,7 +103,7 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True):
         return self.attempts[-1] if self.attempts else None
 
 
-class SubGoalState(msgspec.Struct, frozen=True, kw_only=True):
+class SubGoalState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A sub-goal of the current pass: its call, or how it ended without one."""
 
     call_id: str = ""
@@ -111,7 +111,7 @@ class SubGoalState(msgspec.Struct, frozen=True, kw_only=True):
     error: AcpError | None = None
 
 
-class StepState(msgspec.Struct, frozen=True, kw_only=True):
+class StepState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`generation` counts the passes through this step; `redo` the re-done calls per sub-goal."""
 
     status: StepStatus = StepStatus.PENDING
@@ -123,7 +123,7 @@ class StepState(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The session will end so once no call is open; `fall_back` asks for the fallback's output."""
 
     status: SessionStatus
@@ -132,7 +132,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     fall_back: bool = False
 
 
-class PlanState(msgspec.Struct, frozen=True, kw_only=True):
+class PlanState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     step: str
     generation: int
     call_id: str
@@ -141,7 +141,7 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None = None
 
 
-class ReflectionState(msgspec.Struct, frozen=True, kw_only=True):
+class ReflectionState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     step: str
     call_id: str
     loop: int
@@ -149,12 +149,12 @@ class ReflectionState(msgspec.Struct, frozen=True, kw_only=True):
     refused_retries: tuple[str, ...] = ()
 
 
-class FeedbackState(msgspec.Struct, frozen=True, kw_only=True):
+class FeedbackState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     given: FeedbackGiven
     version: str
 
 
-class SessionState(msgspec.Struct, kw_only=True):
+class SessionState(msgspec.Struct, kw_only=True, gc=False):
     """Everything about one session. Treated as a value: only `step` makes a new one."""
 
     workflow: Workflow | None

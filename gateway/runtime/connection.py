@@ -18,7 +18,7 @@ from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 
 
-class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One attempt to send. `body` is the request's JSON object without `context`.
 
     `fresh_connection`: the action is not idempotent, so only a connection idle for less than a
@@ -34,7 +34,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     auth: str = ""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of an attempt: `response` text, or `error`.
 
     `answered`: the peer itself said so (an ACP response or error). `not_sent`: proven that nothing
