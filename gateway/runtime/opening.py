@@ -5,6 +5,7 @@ key is taken in the batch that opens its session, so a crash leaves both or neit
 """
 
 import hashlib
+from typing import Final
 
 import msgspec
 
@@ -27,6 +28,12 @@ from gateway.runtime.workflows import Workflows
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import session_key_row
 from gateway.telemetry.spans import parse_traceparent, session_span
+
+# A key stands in an index row and in messages; longer ones are documents by mistake.
+KEY_CHARACTERS_MAX: Final = 512
+# Labels travel in the context of every call of the session.
+LABELS_MAX: Final = 64
+LABEL_CHARACTERS_MAX: Final = 1_024
 
 
 class OpeningLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +79,8 @@ class Openings:
 
     def open(self, request: OpenSession, principal: Principal, *, trace: Trace) -> tuple[str, bool]:
         """The session's id, and whether it is new. Durable after the committer's next sync."""
+        check_key("session_key", request.session_key)
+        _check_labels(request.labels)
         self._driver.committer.refuse_if_failed()
         digest = hashlib.sha256(encode(request)).hexdigest()
         known = self._known(request, principal, digest=digest)
@@ -194,3 +203,19 @@ class Openings:
             manual = request.mode is Mode.MANUAL
             wanted = limits.max_session_deadline_ms if manual else limits.session_deadline_ms
         return min(wanted, limits.max_session_deadline_ms)
+
+
+def check_key(place: str, key: str) -> None:
+    """INVALID_REQUEST for a key that is too long to be one."""
+    if len(key) > KEY_CHARACTERS_MAX:
+        message = f"{place}: {len(key)} characters; at most {KEY_CHARACTERS_MAX} are a key"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+
+
+def _check_labels(labels: dict[str, str]) -> None:
+    longest = max((len(text) for pair in labels.items() for text in pair), default=0)
+    if len(labels) > LABELS_MAX or longest > LABEL_CHARACTERS_MAX:
+        message = (
+            f"labels: at most {LABELS_MAX}, each text at most {LABEL_CHARACTERS_MAX} characters"
+        )
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))

@@ -53,7 +53,7 @@ from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.live import Erased, Live, Notify
-from gateway.runtime.opening import Openings
+from gateway.runtime.opening import Openings, check_key
 from gateway.runtime.operations import ended_from_callback, result_digest
 from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
@@ -141,6 +141,7 @@ class SessionService:
         if state.opened.mode is not Mode.MANUAL:
             message = "steps are run by the workflow: open the session with mode MANUAL"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+        check_key("step_key", step.step_key)
         key = step.step_key or _free_key(state)
         if key not in state.manual:
             _refuse_ended(state)
