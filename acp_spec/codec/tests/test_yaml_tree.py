@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acp_spec.codec.yaml_tree import (
     MAX_BYTES,
+    MAX_VALUES,
     Mapping,
     Place,
     Scalar,
@@ -187,3 +188,11 @@ def test_numbers_keep_their_spelling_in_json() -> None:
     found = value("{a: 0.10, b: [9007199254740993, 1e5], c: 1_0}")
     assert json_text(found) == b'{"a":0.10,"b":[9007199254740993,1e5],"c":"1_0"}'
     assert isinstance(value("[1]"), Sequence)
+
+
+def test_a_file_with_more_values_than_any_workflow_is_not_read_to_its_end() -> None:
+    """A list of a hundred thousand numbers fits the size, and held the reader for 0.6 s."""
+    assert read_tree(b"[" + b"1," * (MAX_VALUES - 2) + b"1]").tree is not None
+    reading = read_tree(b"[" + b"1," * (MAX_VALUES - 1) + b"1]")
+    assert reading.tree is None
+    assert f"more than {MAX_VALUES}" in reading.faults[-1].message
