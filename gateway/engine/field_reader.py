@@ -29,6 +29,9 @@ from gateway.expressions.expression import (
 )
 
 MAX_PROBLEMS: Final = 100
+# What is shown of a value that is wrong; a file may hold one of 256 KiB.
+MESSAGE_CHARACTERS_MAX: Final = 500
+PATH_CHARACTERS_MAX: Final = 200
 _TYPO_DISTANCE: Final = 2
 
 Choice = TypeVar("Choice", bound=enum.Enum)
@@ -54,9 +57,19 @@ class FieldReader:
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, place: Place, path: str, *, message: str) -> None:
-        if len(self.problems) < MAX_PROBLEMS:
-            found = Problem(line=place.line, column=place.column, path=path, message=message)
+        if not self.is_full:
+            found = Problem(
+                line=place.line,
+                column=place.column,
+                path=_cut(path, PATH_CHARACTERS_MAX),
+                message=_cut(message, MESSAGE_CHARACTERS_MAX),
+            )
             self.problems.append(found)
+
+    @property
+    def is_full(self) -> bool:
+        """True once further problems are not noted: an author has enough to mend."""
+        return len(self.problems) >= MAX_PROBLEMS
 
     def fault(self, found: Field, message: str) -> None:
         """A problem with a field's value."""
@@ -80,12 +93,15 @@ class FieldReader:
             key = entry.key.text
             inner = f"{path}.{key}" if path else key
             if allowed is not None and key not in allowed:
-                self.problem(
-                    entry.key.place, inner, message=f"unknown key {key!r}" + hint(key, allowed)
-                )
+                self._unknown(entry.key, inner, allowed=allowed)
             else:
                 found[key] = Field(inner, entry.key.place, entry.value)
         return found
+
+    def _unknown(self, key: Scalar, path: str, *, allowed: tuple[str, ...]) -> None:
+        if not self.is_full:  # the hint costs more than the rest of the file
+            message = f"unknown key {_cut(key.text, PATH_CHARACTERS_MAX)!r}"
+            self.problem(key.place, path, message=message + hint(key.text, allowed))
 
     def items(self, tree: Tree, path: str) -> tuple[Tree, ...]:
         """The elements of a list."""
@@ -191,6 +207,10 @@ def distance(one: str, other: str) -> int:
                 cost = min(cost, two_before[j - 2] + 1)
             row.append(cost)
     return row[-1]
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else text[:characters] + "..."
 
 
 def _kind(tree: Tree) -> str:
