@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 import schemathesis
@@ -105,7 +106,8 @@ def version_of(sent: Wire) -> tuple[tuple[str, str], ...]:
 
 def message_of(route: Route, case: Case) -> bytes:
     """The request as the gRPC message of its route; NotSayable if it has none."""
-    values: dict[str, Any] = {**(case.path_parameters or {}), **(case.query or {})}
+    path = {name: unquote(str(value)) for name, value in (case.path_parameters or {}).items()}
+    values: dict[str, Any] = {**path, **(case.query or {})}
     known = {f.wire: f for f in shape_of(route.rpc_in).fields}
     if route.query and not set(case.query or {}) <= set(route.query):
         raise NotSayable("a parameter that gRPC has not")

@@ -5,7 +5,7 @@ is taken comes back as it was.
 """
 
 import json
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -363,6 +363,33 @@ def test_json_in_another_encoding_is_refused(client: Client, plain: str, encodin
         assert reply.status in (201, 400)
     else:
         assert (reply.status, reply.reason) == (400, "INVALID_REQUEST"), reply.text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"session_key": "k" * 513},
+        {"labels": {"k": "v" * 1025}},
+        {"labels": {"k" * 1025: "v"}},
+        {"labels": {f"k{number}": "v" for number in range(65)}},
+    ],
+    ids=["a key", "a label", "a label's name", "many labels"],
+)
+def test_what_names_a_session_has_a_length(
+    asker: Asker, plain: str, fields: dict[str, Any]
+) -> None:
+    """It stands in an index row, and in the context of every call."""
+    session = OpenSession(workflow="plain", mode=Mode.MANUAL, **fields)
+    opening = calls.OpenSessionRequest(session=session)
+    refused = Outcome("INVALID_ARGUMENT", "INVALID_REQUEST")
+    assert asker.both(GATEWAY["open_session"], opening) == (refused, refused)
+
+
+def test_a_step_key_has_a_length(asker: Asker, manual: str) -> None:
+    step = ManualStep(step_type=StepType.TOOL, step_key="k" * 513)
+    asked = calls.ExecuteStepRequest(session_id=manual, step=step)
+    refused = Outcome("INVALID_ARGUMENT", "INVALID_REQUEST")
+    assert asker.both(GATEWAY["execute_step"], asked) == (refused, refused)
 
 
 BIG: Final = 10 * 1024 * 1024
