@@ -223,6 +223,24 @@ def test_a_failed_write_is_told_once_and_nothing_later_is_acknowledged() -> None
     _run(story)
 
 
+def test_a_failure_wakes_those_who_wait_and_refuses_those_who_come() -> None:
+    async def story() -> None:
+        committer = _committer(ForgetfulStore(fail_sync=1))
+        woken: list[str] = []
+        with committer.waking(lambda: woken.append("inside")):
+            with committer.waking(lambda: woken.append("left before")):
+                committer.refuse_if_failed()
+            committer.put(Table.INDEX, b"a", b"")
+            with pytest.raises(StoreFailed):
+                await committer.synced()
+        assert woken == ["inside"]
+        with pytest.raises(StoreFailed, match="earlier write failed"):
+            committer.refuse_if_failed()
+        await committer.close()
+
+    _run(story)
+
+
 def test_closing_writes_and_syncs_what_is_pending_and_stops_the_thread() -> None:
     async def story() -> None:
         store = ForgetfulStore()

@@ -4,6 +4,7 @@ A disk that failed once is not trusted again: from then on nothing is acknowledg
 why, and the way out is a restart on what is on disk.
 """
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,3 +181,59 @@ def test_whichever_call_of_the_store_fails_nothing_told_is_lost(what: str, tmp_p
         told, _, _ = fail_at(tmp_path / str(number), **{what: number})
         refused_first += told.refused[:1]
     assert set(refused_first) >= {"registration", "workflow", "token", "open", "feedback"}
+
+
+def test_whoever_waits_is_told_at_once_when_the_store_fails(tmp_path: Path) -> None:
+    """A client that waits 30 s for an end, and one that follows the events, hear it now."""
+
+    async def story() -> None:
+        async with serving(ForgetfulStore(), tmp_path) as bench, asyncio.timeout(10):
+            await prepare(bench)
+            opened = await bench.open("slow")
+            path = f"/v1/sessions/{opened['session_id']}"
+            followed = asyncio.Event()
+            follower = asyncio.ensure_future(follow(bench, path, followed=followed))
+            wait = {"prefer": "wait=30"}
+            body = {"workflow": "slow"}
+            waiter = asyncio.ensure_future(
+                bench.client.post("/v1/sessions", json=body, headers=wait)
+            )
+            await followed.wait()
+            while len(bench.witness.sinks) < 2:
+                await bench.client.get("/healthz")
+            bench.store.fail_from_now(write=1)
+            assert (await bench.client.post(f"{path}/cancel", json={})).status_code == 503
+            assert (await waiter).status_code == 503
+            assert '"reason":"UNAVAILABLE"' in (await follower)[-1]
+            assert (await bench.client.get(path)).json()["status"] == "RUNNING"
+
+    run(story)
+
+
+async def follow(bench: Bench, path: str, *, followed: asyncio.Event) -> list[str]:
+    """The data lines of the session's event stream, to its end."""
+    lines: list[str] = []
+    async with bench.client.stream("GET", f"{path}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                lines.append(line)
+                followed.set()
+    return lines
+
+
+def test_an_end_that_did_not_reach_the_disk_is_never_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(ForgetfulStore(), tmp_path) as bench:
+            await prepare(bench)
+            ended = await bench.open("quick", wait=10)
+            opened = await bench.open("quick", mode="MANUAL")
+            path = f"/v1/sessions/{opened['session_id']}"
+            bench.store.fail_from_now(write=1)
+            finish = await bench.client.post(f"{path}/finish", json={"output": 1})
+            assert finish.status_code == 503
+            for where in ("", "/trajectory"):
+                assert (await bench.client.get(path + where)).status_code == 503
+                known = await bench.client.get(f"/v1/sessions/{ended['session_id']}{where}")
+                assert known.json()["status"] == "SUCCEEDED", "what is on disk can be read"
+
+    run(story)
