@@ -1,16 +1,16 @@
-"""Prometheus metrics of one gateway, on a registry of its own, so that two gateways do not mix.
+"""Everything one gateway counts, on a registry of its own, so that two gateways do not mix.
 
-A child is bound to its labels once and kept (0.4 us per count; looking it up by labels costs 1.4).
 Labels are few and come from the operator's files: components, workflows, reasons. Session and
 lineage ids are never labels; a lineage id rides as the exemplar of a latency.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
+
+from gateway.telemetry.instruments import Counts, Spreads
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -19,31 +19,6 @@ LATENCY_BUCKETS_S = (
 )
 FLUSH_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)
 SESSION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 600.0, 3600.0)
-# Children per metric: far over any sane set of files, under what hurts a scraper.
-CHILDREN_MAX = 2_000
-OTHER = "other"
-
-Metric = TypeVar("Metric", Counter, Gauge, Histogram)
-
-
-class _Children(Generic[Metric]):
-    """Children of one metric by their label values; past the bound all share one named `other`."""
-
-    __slots__ = ("_bound", "_metric")
-
-    def __init__(self, metric: Metric) -> None:
-        self._metric: Metric = metric
-        self._bound: dict[tuple[str, ...], Metric] = {}
-
-    def at(self, *labels: str) -> Metric:
-        """The child with these label values."""
-        child = self._bound.get(labels)
-        if child is None:
-            known = labels if len(self._bound) < CHILDREN_MAX else (OTHER,) * len(labels)
-            child = self._metric.labels(*known)
-            if known is labels:
-                self._bound[labels] = child
-        return child
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,69 +38,59 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._opened = _Children(self._counter("sessions_opened", "Sessions opened", "workflow"))
-        self._ended = _Children(
-            self._counter("sessions_ended", "Sessions ended", "workflow", "status")
+        self._opened = self._counts("sessions_opened", "Sessions opened", "workflow")
+        self._ended = self._counts("sessions_ended", "Sessions ended", "workflow", "status")
+        self._session_s = self._spreads(
+            "session_seconds", "Open to end", "workflow", bounds=SESSION_BUCKETS_S
         )
-        self._session_s = _Children(
-            self._histogram("session_seconds", "Open to end", "workflow", buckets=SESSION_BUCKETS_S)
+        self._attempts = self._counts("attempts", "Attempts ended", "component", "outcome")
+        self._wait_s = self._spreads("attempt_wait_seconds", "Waiting in the gateway", "component")
+        self._service_s = self._spreads(
+            "attempt_service_seconds", "Sent to answered", "component", example_label="lineage_id"
         )
-        self._attempts = _Children(
-            self._counter("attempts", "Attempts ended", "component", "outcome")
+        self._decisions = self._counts(
+            "recovery_decisions", "Recovery decisions", "trigger", "option"
         )
-        self._wait_s = _Children(
-            self._histogram("attempt_wait_seconds", "Waiting in the gateway", "component")
+        self._refusals = self._counts("refusals", "Requests the gateway refused", "reason")
+        self._loop_failures = self._counts(
+            "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
-        self._service_s = _Children(
-            self._histogram("attempt_service_seconds", "Sent to answered", "component")
-        )
-        self._decisions = _Children(
-            self._counter("recovery_decisions", "Recovery decisions", "trigger", "option")
-        )
-        self._refusals = _Children(
-            self._counter("refusals", "Requests the gateway refused", "reason")
-        )
-        self._loop_failures = _Children(
-            self._counter("loop_failures", "Failures a loop survived: our bugs", "loop")
-        )
-        self._journal_events = self._counter("journal_events", "Events appended")
-        self._flush_s = self._histogram(
-            "journal_flush_seconds", "One group commit", buckets=FLUSH_BUCKETS_S
-        )
+        self._journal_events = self._counts("journal_events", "Events appended").at()
+        self._flush_s = self._spreads(
+            "journal_flush_seconds", "One group commit", bounds=FLUSH_BUCKETS_S
+        ).at()
 
     def session_opened(self, workflow: str) -> None:
         """A session was opened durably."""
-        self._opened.at(workflow).inc()
+        self._opened.at(workflow).add()
 
     def session_ended(self, workflow: str, status: str, *, open_ms: float) -> None:
         """A session reached its terminal status."""
-        self._ended.at(workflow, status).inc()
-        self._session_s.at(workflow).observe(open_ms / 1000)
+        self._ended.at(workflow, status).add()
+        self._session_s.at(workflow).add(open_ms / 1000)
 
     def attempt_ended(self, measure: AttemptMeasure) -> None:
         """An attempt has its one terminal event."""
-        self._attempts.at(measure.component, measure.outcome).inc()
-        self._wait_s.at(measure.component).observe(measure.wait_ms / 1000)
-        # An exemplar is checked label by label at each use: one a attempt is enough to find it.
-        exemplar = {"lineage_id": measure.lineage_id}
-        self._service_s.at(measure.component).observe(measure.service_ms / 1000, exemplar)
+        self._attempts.at(measure.component, measure.outcome).add()
+        self._wait_s.at(measure.component).add(measure.wait_ms / 1000)
+        self._service_s.at(measure.component).add(measure.service_ms / 1000, measure.lineage_id)
 
     def decided(self, trigger: str, option: str) -> None:
         """The recovery policy chose."""
-        self._decisions.at(trigger, option).inc()
+        self._decisions.at(trigger, option).add()
 
     def refused(self, reason: str) -> None:
         """The gateway itself answered with an error."""
-        self._refusals.at(reason).inc()
+        self._refusals.at(reason).add()
 
     def loop_failed(self, loop: str) -> None:
         """A loop that must live caught what it did not expect."""
-        self._loop_failures.at(loop).inc()
+        self._loop_failures.at(loop).add()
 
     def journal_flushed(self, events: int, *, flush_s: float) -> None:
         """One group of appended events is on disk."""
-        self._journal_events.inc(events)
-        self._flush_s.observe(flush_s)
+        self._journal_events.add(events)
+        self._flush_s.add(flush_s)
 
     def watch(self, name: str, help_text: str, *, read: Callable[[], float]) -> None:
         """A gauge whose value is asked for at every scrape, such as outbox_lag_events."""
@@ -144,17 +109,24 @@ class Metrics:
         encode, content_type = choose_encoder(accept)
         return content_type, encode(self.registry)
 
-    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
-        return Counter(f"acp_{name}", help_text, labels, registry=self.registry)
-
     def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         return Gauge(f"acp_{name}", help_text, labels, registry=self.registry)
 
-    def _histogram(
+    def _counts(self, name: str, help_text: str, *labels: str) -> Counts:
+        made = Counts(f"acp_{name}", help_text, *labels)
+        self.registry.register(made)
+        return made
+
+    def _spreads(
         self,
         name: str,
         help_text: str,
         *labels: str,
-        buckets: tuple[float, ...] = LATENCY_BUCKETS_S,
-    ) -> Histogram:
-        return Histogram(f"acp_{name}", help_text, labels, buckets=buckets, registry=self.registry)
+        bounds: tuple[float, ...] = LATENCY_BUCKETS_S,
+        example_label: str = "",
+    ) -> Spreads:
+        made = Spreads(
+            f"acp_{name}", help_text, *labels, bounds=bounds, example_label=example_label
+        )
+        self.registry.register(made)
+        return made

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.telemetry.metrics import CHILDREN_MAX, AttemptMeasure, Metrics
+from gateway.telemetry.instruments import CHILDREN_MAX
+from gateway.telemetry.metrics import AttemptMeasure, Metrics
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
