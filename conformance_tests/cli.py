@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting, wrong_use
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, harmless, reporting, wrong_use
 
 app = typer.Typer()
 conformance = typer.Typer(
@@ -62,7 +62,7 @@ def check(
         wrong_use(out, str(problem))
     if report is not None:
         out.note(f"wrote {', '.join(str(path) for path in write_reports(run, report))}")
-    typer.echo(to_json(run) if json else to_text(run), nl=False)
+    typer.echo(to_json(run) if json else harmless(to_text(run)), nl=False)
     raise typer.Exit(Exit.FAILED if run.failed else Exit.OK)
 
 

@@ -2,11 +2,13 @@
 
 Data goes to standard output (a table for people, with `--json` one JSON document or one per line);
 everything else goes to standard error. Commands are Typer apps that packages announce under the
-entry point group `acp.commands`; their commands stand directly below `acp`.
+entry point group `acp.commands`; their commands stand directly below `acp`. What others wrote
+(payloads, messages, names) is never markup and never moves a cursor: it passes `shown`.
 """
 
 import contextlib
 import enum
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,6 @@ from typing import Annotated, NoReturn, TypeVar
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -27,6 +28,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
@@ -101,7 +103,32 @@ ADVICE: dict[Exit, str] = {
     Exit.INTERNAL: "The log of the one who failed has more; look for the ids in the message.",
 }
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print JSON; a list prints one JSON document a line.")
+]
+
+# What could move a cursor, colour, retitle or reorder a terminal's text (escape sequences, C1, the
+# directions of bidirectional text), and half characters, which cannot be written at all.
+_CONTROLS = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+)
+_NOT_PRINTED = re.compile(f"[{_CONTROLS}]")
+_NOT_IN_A_LINE = re.compile(f"[{_CONTROLS}\\t\\n]")
+
+
+def harmless(text: str, *, lines: bool = True) -> str:
+    """`text` with its control characters as JSON writes them; without `lines` also its newlines."""
+    pattern = _NOT_PRINTED if lines else _NOT_IN_A_LINE
+    return pattern.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def shown(text: str, style: str = "", *, lines: bool = False) -> Text:
+    """The one way by which what others wrote reaches a terminal: as it is, never as markup."""
+    return Text(harmless(text, lines=lines), style=style)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    return Console(stderr=stderr, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
 class Output:
@@ -109,17 +136,17 @@ class Output:
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
-        self._data = Console(soft_wrap=True)
+        self._data = _console()
         if not self._data.is_terminal:
             self._data.width = PIPED_WIDTH
-        self._notes = Console(stderr=True, soft_wrap=True)
+        self._notes = _console(stderr=True)
 
     def value(self, data: object, *, text: str | None = None) -> None:
         """One result. With `--json` the data as it is, else `text`, or indented JSON."""
         if self.json:
             self._line(msgspec.json.encode(data))
         elif text is not None:
-            self._data.print(escape(text), highlight=False)
+            self._data.print(shown(text, lines=True))
         else:
             self._line(msgspec.json.format(msgspec.json.encode(data)))
 
@@ -136,36 +163,40 @@ class Output:
             for item in items:
                 self._line(msgspec.json.encode(item))
             return
-        table = Table(title=title or None, title_justify="left")
+        table = Table(title=shown(title) if title else None, title_justify="left")
         for column in columns:
             # An id that is cut is of no use; where nobody watches, a row stays on one line.
             table.add_column(column, overflow="fold", no_wrap=not self._data.is_terminal)
         for item in items:
-            table.add_row(*(escape(cell) for cell in cells(item)))
+            table.add_row(*(shown(cell) for cell in cells(item)))
         self._data.print(table)
 
+    def document(self, data: bytes) -> None:
+        """JSON that is there already: to a program byte for byte as it came."""
+        self._line(data)
+
     def show(self, renderable: object) -> None:
-        """Something rich draws (a tree, a panel); not for `--json`."""
+        """Something rich draws (a tree, a panel), made of `shown` texts; not for `--json`."""
         self._data.print(renderable)
 
     def note(self, text: str) -> None:
         """A sentence for the person, on standard error; silent with `--json`."""
         if not self.json:
-            self._notes.print(escape(text), highlight=False)
+            self._notes.print(shown(text, lines=True))
 
     def problem(self, failed: AcpError) -> None:
         """What failed and what to do, on standard error; with `--json` the error itself."""
         if self.json:
-            sys.stderr.write(msgspec.json.encode({"error": failed}).decode() + "\n")
+            sys.stderr.write(harmless(msgspec.json.encode({"error": failed}).decode()) + "\n")
             return
-        self._notes.print(f"[red]error:[/red] {escape(failed.message)}", highlight=False)
+        self._notes.print(shown("error: ", "red") + shown(failed.message, lines=True))
         about = f"{failed.reason}, at {failed.boundary.value.lower()}"
         if not is_absent(failed.details):
             about += f", details {bytes(failed.details).decode('utf-8', 'replace')[:500]}"
-        self._notes.print(f"[dim]{escape(about)}[/dim]", highlight=False)
+        self._notes.print(shown(about, "dim"))
         advice = ADVICE.get(exit_of(failed))
         if advice:
-            self._notes.print(escape(advice), highlight=False)
+            self._notes.print(shown(advice))
 
     @contextlib.contextmanager
     def progress(self, what: str, *, total: int | None = None) -> Iterator["Steps"]:
@@ -173,7 +204,7 @@ class Output:
         quiet = self.json or not self._notes.is_terminal
         bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -182,10 +213,12 @@ class Output:
             transient=True,
         )
         with bar:
-            yield Steps(bar=bar, task=bar.add_task(what, total=total))
+            yield Steps(bar=bar, task=bar.add_task(harmless(what, lines=False), total=total))
 
     def _line(self, data: bytes) -> None:
-        sys.stdout.write(data.decode() + "\n")
+        """JSON: to a program as it is, to a terminal without the controls that JSON lets stand."""
+        text = data.decode()
+        sys.stdout.write((harmless(text) if self._data.is_terminal else text) + "\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +233,7 @@ class Steps:
 
     def say(self, what: str) -> None:
         """Change the words beside the bar."""
-        self.bar.update(self.task, description=what)
+        self.bar.update(self.task, description=harmless(what, lines=False))
 
 
 def exit_of(failed: AcpError) -> Exit:

@@ -98,7 +98,7 @@ def trajectory(
     """The whole record as one JSON document, as training reads it."""
     out = Output(json=True)
     with connected(out, gateway, token=token) as remote:
-        typer.echo(remote.text("get_trajectory", session_id).decode())
+        out.document(remote.text("get_trajectory", session_id))
 
 
 @app.command("replay")

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.errors import AcpFailure, Code, Reason
+from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
 from acp_spec.sdk import cli
 from acp_spec.sdk.cli import (
     ADVICE,
@@ -128,3 +128,54 @@ def test_a_group_that_cannot_be_imported_says_what_is_missing(
     done = run(root, ["train"])
     assert done.exit_code == Exit.REFUSED
     assert "no_such_module_here" in done.stderr
+
+
+# ---- what others wrote ---------------------------------------------------------------------------
+
+FOREIGN = "[/foo] [red]:x: https://a 'b' \x1b[31m\x1b]0;title\x07 \x9b2J \u202e \udc80"
+HARMLESS = (
+    "[/foo] [red]:x: https://a 'b' \\u001b[31m\\u001b]0;title\\u0007 \\u009b2J \\u202e \\udc80"
+)
+
+
+@app.command()
+def foreign(way: str) -> None:
+    out = Output()
+    with out.progress(FOREIGN, total=1) as steps:
+        steps.say(FOREIGN)
+    match way:
+        case "value":
+            out.value(None, text=FOREIGN)
+        case "rows":
+            out.rows([FOREIGN], columns=("it",), cells=lambda one: (one,), title=FOREIGN)
+        case "show":
+            out.show(cli.shown(FOREIGN, "red"))
+        case "note":
+            out.note(FOREIGN)
+        case _:
+            failing(out, error(Reason.INTERNAL, FOREIGN))
+
+
+def failing(out: Output, failed: AcpError) -> None:
+    with reporting(out):
+        raise AcpFailure(failed)
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+@pytest.mark.parametrize("way", ["value", "rows", "show", "note", "problem"])
+def test_what_others_wrote_is_printed_as_it_is_and_never_obeyed(
+    way: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "200")
+    said = run(app, ["foreign", way])
+    assert said.exit_code == (Exit.INTERNAL if way == "problem" else Exit.OK), said.exception
+    assert HARMLESS in said.output
+    assert not any(one in said.output for one in ("\x1b]0", "\x07", "\x9b", "\u202e", "❌"))
+
+
+def test_a_newline_makes_no_second_row() -> None:
+    assert cli.shown("a\nb\tc").plain == "a\\u000ab\\u0009c"
+    assert cli.harmless("a\nb\tc\r") == "a\nb\tc\\u000d"
