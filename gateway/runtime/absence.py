@@ -53,13 +53,19 @@ class Absence:
             self._forget(key)
             return found
         now_ms = self._clock.now_ms()
-        since_ms = self._since.setdefault(key, now_ms)
+        since_ms = min(self._since.setdefault(key, now_ms), self._gone_since_ms(call, now_ms))
         until_ms = max(since_ms + self._pin_grace_ms, self._attach_until_ms)
         if now_ms < until_ms:
             self._wait(key, waiting, for_ms=until_ms - now_ms)
             return None
         self._forget(key)
         return self._deviating(state, call) or found
+
+    def _gone_since_ms(self, call: CallState, now_ms: int) -> int:
+        """Since when nobody serves the pin: what is gone for long is not waited for again."""
+        created = call.created
+        known_ms = self._targets.known_at(f"{created.component}@{created.version}")
+        return now_ms if known_ms is None else known_ms
 
     def _now(self, state: SessionState, call: CallState) -> Found | AcpError:
         created = call.created

@@ -40,6 +40,9 @@ class Targets(Protocol):
     def pick(self, pin: str, session_id: str) -> Target | None:
         """The instance of `name@version` this session sticks to (rendezvous hash), or None."""
 
+    def known_at(self, pin: str) -> int | None:
+        """Wall-clock ms at which `pin` could last be called (now, if it can); None: never yet."""
+
     def instance(self, component_id: str) -> Target | None:
         """That very instance, while it is registered."""
 

@@ -161,6 +161,7 @@ class FakeTargets:
         self.connection = FakeConnection()
         self.here: dict[str, FakeTarget] = {}
         self.heard_of: list[str] = []
+        self.gone_at_ms: dict[str, int] = {}
         self._watching: list[Callable[[], None]] = []
         for card in cards:
             self.add(card)
@@ -186,6 +187,9 @@ class FakeTargets:
     def pick(self, pin: str, session_id: str) -> FakeTarget | None:
         found = [t for t in self.here.values() if f"{t.card.name}@{t.card.version}" == pin]
         return found[0] if found else None
+
+    def known_at(self, pin: str) -> int | None:
+        return self.gone_at_ms.get(pin)
 
     def instance(self, component_id: str) -> FakeTarget | None:
         return self.here.get(component_id)

@@ -59,6 +59,22 @@ def test_after_the_grace_the_active_version_serves_and_the_deviation_is_recorded
     run(story())
 
 
+def test_what_is_gone_for_long_is_not_waited_for_again() -> None:
+    """Each call waited its own grace: a session over a dead component took one grace per call."""
+
+    async def story() -> None:
+        house = House()
+        session = await without_tools(house, TWO_STEPS)
+        house.targets.gone_at_ms["tools@1.0.0"] = 0
+        house.targets.add(NEWER)
+        await asyncio.sleep(0.1)
+        view = await house.service.view(session, LOCAL)
+        assert view.status.value == "SUCCEEDED"
+        assert view.deviations[0].served == "tools@2.0.0"
+
+    run(story())
+
+
 def test_a_strict_workflow_is_refused_rather_than_served_by_another_version() -> None:
     async def story() -> None:
         house = House()
