@@ -11,7 +11,7 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.bindings.fields import SUPPORTED_VERSIONS
 from acp_spec.model.card import Card
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.card_check import card_problems, negotiated_version
 from gateway.runtime.principal import Principal, Scope
@@ -75,7 +75,14 @@ def check_card(card: Card, principal: Principal) -> None:
     problems = card_problems(card)
     if problems:
         text = "the component's card is not valid: " + "; ".join(problems)
-        raise AcpFailure(error(Reason.CONTRACT_VIOLATION, text, boundary=Boundary.COMPONENT))
+        raise AcpFailure(
+            error(
+                Reason.CONTRACT_VIOLATION,
+                text,
+                side_effect=SideEffect.NONE,
+                boundary=Boundary.COMPONENT,
+            )
+        )
 
 
 def failure(reason: Reason, message: str) -> AcpFailure:

@@ -13,8 +13,8 @@ import msgspec
 
 from acp_spec.bindings.errors import error
 from acp_spec.codec.json import encode
-from acp_spec.model.enums import Mode, SessionStatus, StepRole
-from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.enums import Boundary, Mode, SessionStatus, SideEffect, StepRole
+from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
 from acp_spec.model.ids import is_session_id
 from acp_spec.model.session import (
     CompleteOperation,
@@ -59,6 +59,17 @@ from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.streams import Streams
+
+
+def _not_manual(message: str) -> AcpError:
+    """The request is well made; it is the session's mode that forbids it (GWY-053)."""
+    return AcpError(
+        code=Code.FAILED_PRECONDITION,
+        reason="NOT_MANUAL",
+        message=message,
+        side_effect=SideEffect.NONE,
+        boundary=Boundary.CLIENT,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +151,7 @@ class SessionService:
         state = live.state
         if state.opened.mode is not Mode.MANUAL:
             message = "steps are run by the workflow: open the session with mode MANUAL"
-            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+            raise AcpFailure(_not_manual(message))
         check_key("step_key", step.step_key)
         key = step.step_key or _free_key(state)
         if key not in state.manual:
@@ -179,7 +190,7 @@ class SessionService:
         state = live.state
         if state.opened.mode is not Mode.MANUAL:
             message = "only a MANUAL session is finished by its client; cancel this one"
-            raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+            raise AcpFailure(_not_manual(message))
         if state.terminal and bytes(state.output) == bytes(request.output):
             return views.session_view(await self._tellable(live))
         _refuse_ended(state)
@@ -258,7 +269,7 @@ class SessionService:
         call = live.state.calls.get(call_id) if live else None
         if live is None or call is None or not call.attempts:
             message = "the call-back token does not belong to this call"
-            raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
+            raise AcpFailure(error(Reason.UNAUTHENTICATED, message))
         if (result.error is None) is (not bytes(result.output)):
             message = "give exactly one of `output` and `error`"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))

@@ -306,9 +306,9 @@ def test_automatic_sessions_are_neither_stepped_nor_finished() -> None:
         house = House()
         session = await house.open(ONE_ACTION % "read")
         stepped = house.service.manual_step(session, step(), principal=LOCAL, wait_s=0)
-        assert await told(stepped) == "INVALID_REQUEST"
+        assert await told(stepped) == "NOT_MANUAL"
         finished = house.service.finish(session, FinishRequest(), principal=LOCAL)
-        assert await told(finished) == "INVALID_REQUEST"
+        assert await told(finished) == "NOT_MANUAL"
 
     run(story())
 

@@ -21,7 +21,7 @@ from gateway.tests.e2e.client import frames
 from gateway.tests.e2e.stranger import Stranger, card
 
 COMPLETE: Final = GATEWAY["complete_operation"]
-DENIED: Final = Outcome("PERMISSION_DENIED", "PERMISSION_DENIED")
+DENIED: Final = Outcome("UNAUTHENTICATED", "UNAUTHENTICATED")
 WORKFLOW: Final = """
 workflow: slowly
 version: 1.0.0

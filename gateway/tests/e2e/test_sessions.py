@@ -259,6 +259,7 @@ def test_steps_by_hand_are_refused_where_the_workflow_runs_them(
     for word, body in (("steps", step), ("finish", {"output": 1})):
         reply = client.post(f"/v1/sessions/{session_id}/{word}", body)
         assert reply.status == 400, reply.text
+        assert reply.json["error"]["code"] == "FAILED_PRECONDITION"
         assert "MANUAL" in reply.message
     gate.set()
     client.ended(session_id)
