@@ -19,8 +19,9 @@ from gateway.runtime.connection import Outgoing
 from gateway.runtime.live import Erased
 from gateway.runtime.principal import LOCAL
 from gateway.stores.forgetful import ForgetfulStore
+from gateway.stores.ports import Table
+from gateway.stores.tables import erasing_row, session_row
 from gateway.tests.durability.bench import Bench, events_in
-from gateway.tests.e2e.stranger import READ, Stranger, card, serving
 
 Kept = Callable[[Gateway], Awaitable[bool]]
 Promise = Callable[[Bench], Awaitable[Kept]]
@@ -97,7 +98,7 @@ async def the_same_session_by_its_key(bench: Bench) -> Kept:
     body = {"workflow": "slow", "session_key": "twice"}
     first = bench.client.post("/v1/sessions", json=body)
     second = bench.client.post("/v1/sessions", json=body)
-    answer = await _first_of(first, second)
+    answer = await first_of(first, second)
 
     async def kept(found: Gateway) -> bool:
         return await view_of(found, answer["session_id"]) is not None
@@ -107,6 +108,14 @@ async def the_same_session_by_its_key(bench: Bench) -> Kept:
 
 async def an_end_that_was_waited_for(bench: Bench) -> Kept:
     ended = await bench.open("quick", wait=10)
+    assert ended["status"] == "SUCCEEDED"
+    return _ended(ended["session_id"])
+
+
+async def an_end_that_was_asked_for_again(bench: Bench) -> Kept:
+    """By its key, by a client that came when the end was known and not yet on disk."""
+    await bench.open("quick", session_key="again")
+    ended = await bench.open("quick", wait=10, session_key="again")
     assert ended["status"] == "SUCCEEDED"
     return _ended(ended["session_id"])
 
@@ -124,6 +133,14 @@ async def an_end_in_a_trajectory(bench: Bench) -> Kept:
     while True:
         answer = await bench.client.get(f"/v1/sessions/{opened['session_id']}/trajectory")
         if answer.json()["status"] == "SUCCEEDED":
+            return _ended(opened["session_id"])
+
+
+async def an_end_in_a_list(bench: Bench) -> Kept:
+    opened = await bench.open("quick")
+    while True:
+        answer = await bench.client.get("/v1/sessions?status=SUCCEEDED")
+        if opened["session_id"] in answer.text:
             return _ended(opened["session_id"])
 
 
@@ -180,6 +197,17 @@ async def a_manual_step_and_its_result(bench: Bench) -> Kept:
     return _step_is(session_id, "SUCCEEDED")
 
 
+async def a_manual_step_that_was_looked_up(bench: Bench) -> Kept:
+    session_id = await _manual(bench)
+    path = f"/v1/sessions/{session_id}/steps"
+    step = {"step_type": "TOOL", "step_key": "s", "payload": {"action": "look", "arguments": {}}}
+    await bench.client.post(path, json=step)
+    while True:
+        answer = await bench.client.get(f"{path}/s")
+        if answer.json()["status"] == "SUCCEEDED":
+            return _step_is(session_id, "SUCCEEDED")
+
+
 async def a_manual_step_that_goes_on(bench: Bench) -> Kept:
     """202: the step is taken, and will be there to be polled."""
     session_id = await _manual(bench)
@@ -216,6 +244,27 @@ async def a_deletion(bench: Bench) -> Kept:
     return kept
 
 
+async def a_deletion_that_has_begun(bench: Bench) -> Kept:
+    """When the key goes, the tombstone is on disk, and the note by which a start finishes it."""
+    ended = await bench.open("quick", wait=10)
+    bench.store.sync()
+    seen: list[ForgetfulStore] = []
+    erase = bench.store.erase
+
+    def watched(table: Table, key: bytes) -> None:
+        seen.append(bench.store.durable())
+        erase(table, key)
+
+    bench.store.erase = watched  # type: ignore[method-assign]
+    await bench.client.delete(f"/v1/sessions/{ended['session_id']}")
+
+    async def kept(found: Gateway) -> bool:
+        tombstone = seen[0].get(Table.SESSION, session_row(ended["session_id"]))
+        return bool([*seen[0].scan(Table.META, erasing_row())]) and tombstone is not None
+
+    return kept
+
+
 async def a_call_back(bench: Bench) -> Kept:
     opened = await bench.open("operated")
     while not bench.witness.sent:
@@ -230,86 +279,6 @@ async def a_call_back(bench: Bench) -> Kept:
     )
     assert answer.status_code == 200, answer.text
     return _has_event(bench, opened["session_id"], "OperationEnded")
-
-
-# ---- components, workflows, tokens ---------------------------------------------------------------
-
-
-async def a_registration(bench: Bench) -> Kept:
-    stranger = Stranger(card("stranger", "EXECUTOR", actions={"s": READ}), {})
-    with serving(stranger):
-        answer = await bench.client.post("/v1/components", json={"url": stranger.url})
-        assert answer.status_code == 201, answer.text
-        component_id = answer.json()["component_id"]
-
-        async def kept(found: Gateway) -> bool:
-            return component_id in _component_ids(found)
-
-        return kept
-
-
-async def a_drain_and_a_removal(bench: Bench) -> Kept:
-    stranger = Stranger(card("stranger", "EXECUTOR", actions={"s": READ}), {})
-    with serving(stranger):
-        answer = await bench.client.post("/v1/components", json={"url": stranger.url})
-        component_id = answer.json()["component_id"]
-        bench.store.sync()
-        answer = await bench.client.delete(f"/v1/components/{component_id}")
-        assert answer.status_code == 204, answer.text
-
-        async def kept(found: Gateway) -> bool:
-            return component_id not in _component_ids(found)
-
-        return kept
-
-
-async def a_workflow(bench: Bench) -> Kept:
-    answer = await bench.put_workflow(WORKFLOWS.split("---")[0].replace("quick", "fresh"))
-    assert answer.status_code == 201, answer.text
-
-    async def kept(found: Gateway) -> bool:
-        return any(one.name == "fresh" for one in found.services.workflows.versions())
-
-    return kept
-
-
-async def an_activation(bench: Bench) -> Kept:
-    source = WORKFLOWS.split("---")[0].replace("1.0.0", "1.1.0")
-    path = "/v1/workflows/quick/versions/1.1.0"
-    yaml = {"content-type": "application/yaml"}
-    await bench.client.put(path, content=source, headers=yaml)
-    bench.store.sync()
-    answer = await bench.client.post(f"{path}/activate", json={})
-    assert answer.status_code == 200, answer.text
-
-    async def kept(found: Gateway) -> bool:
-        active = [one.version for one in found.services.workflows.versions("quick") if one.active]
-        return active == ["1.1.0"]
-
-    return kept
-
-
-async def a_token(bench: Bench) -> Kept:
-    answer = await bench.client.post("/v1/tokens", json={"scopes": ["submit"]})
-    assert answer.status_code == 201, answer.text
-    token = answer.json()["token"]
-
-    async def kept(found: Gateway) -> bool:
-        return found.services.tokens.verify(token) is not None
-
-    return kept
-
-
-async def a_revoked_token(bench: Bench) -> Kept:
-    made = (await bench.client.post("/v1/tokens", json={"scopes": ["submit"]})).json()
-    bench.store.sync()
-    answer = await bench.client.delete(f"/v1/tokens/{made['info']['token_id']}")
-    assert answer.status_code == 204, answer.text
-
-    async def kept(found: Gateway) -> bool:
-        return found.services.tokens.verify(made["token"]) is None
-
-    return kept
 
 
 # ---- calls and records ---------------------------------------------------------------------------
@@ -349,26 +318,24 @@ async def a_delivered_trajectory(bench: Bench) -> Kept:
     return kept
 
 
-PROMISES: tuple[Promise, ...] = (
+OF_SESSIONS: tuple[Promise, ...] = (
     an_opened_session,
     the_same_session_by_its_key,
     an_end_that_was_waited_for,
+    an_end_that_was_asked_for_again,
     an_end_that_was_looked_up,
     an_end_in_a_trajectory,
+    an_end_in_a_list,
     an_event_of_a_stream,
     a_cancel,
     feedback,
     a_manual_step_and_its_result,
+    a_manual_step_that_was_looked_up,
     a_manual_step_that_goes_on,
     a_finish,
     a_deletion,
+    a_deletion_that_has_begun,
     a_call_back,
-    a_registration,
-    a_drain_and_a_removal,
-    a_workflow,
-    an_activation,
-    a_token,
-    a_revoked_token,
     an_attempt_that_may_do_something,
     a_delivered_trajectory,
 )
@@ -377,7 +344,7 @@ PROMISES: tuple[Promise, ...] = (
 # ---- inside --------------------------------------------------------------------------------------
 
 
-async def _first_of(*requests: Awaitable[Any]) -> Any:
+async def first_of(*requests: Awaitable[Any]) -> Any:
     """The JSON of the answer that comes first."""
     pending = [asyncio.ensure_future(one) for one in requests]
     done, rest = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -421,10 +388,6 @@ def _step_is(session_id: str, status: str) -> Kept:
         return not status or step.status.value == status
 
     return kept
-
-
-def _component_ids(gateway: Gateway) -> set[str]:
-    return {one.component_id for one in gateway.services.components.list()}
 
 
 def _lines(folder: Path) -> Iterable[bytes]:

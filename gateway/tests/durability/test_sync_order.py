@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.tests.durability.bench import reopened, run, serving
-from gateway.tests.durability.promises import PROMISES, Promise, prepare
+from gateway.tests.durability.house_promises import PROMISES
+from gateway.tests.durability.promises import Promise, prepare
 from gateway.tests.durability.slow_disk import SlowDisk
 
 
