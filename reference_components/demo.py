@@ -57,6 +57,7 @@ def demo(
     with reporting(out), open_house(folder, out) as house:
         _say_who_is_there(out, house)
         results = _run(out, house, asked=asked)
+        problems = results.problems()  # now: in the end everything is stopped
         if out.json:
             out.value(report.as_data(results))
         else:
@@ -64,7 +65,7 @@ def demo(
             _say_where_to_look(out, results, keep=keep)
         if keep:
             _wait(out)
-    if results.problems():
+    if problems:
         raise typer.Exit(Exit.FAILED)
 
 

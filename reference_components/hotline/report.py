@@ -38,6 +38,11 @@ class Results:
     def problems(self) -> list[str]:
         """One sentence per thing that went wrong and was not to be expected."""
         found = [f"{one.name} did not start: {one.why}" for one in self.house.broken]
+        found += [
+            f"{one.name} ended by itself; {one.last_words()}"
+            for one in self.house.running
+            if not one.is_alive
+        ]
         for view in self.tally.unexpected:
             why = f"{view.error.reason}: {view.error.message}" if view.error else "no reason given"
             found.append(f"session {view.session_id} is {view.status.value}: {why}")

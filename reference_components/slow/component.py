@@ -35,12 +35,14 @@ SCHEMA = {
 
 def make() -> Component:
     component = Component("slow", "1.0.0")
-    read = {"effect": Effect.READ, "idempotency": Idempotency.NATURAL}
-
     example = {"arguments": {"ms": 20}, "output": {"took_ms": 20}, "safe": True}
 
-    @component.action(  # type: ignore[arg-type]
-        "slow.read", **read, input_schema=SCHEMA, examples=[example]
+    @component.action(
+        "slow.read",
+        effect=Effect.READ,
+        idempotency=Idempotency.NATURAL,
+        input_schema=SCHEMA,
+        examples=[example],
     )
     async def slow_read(arguments: Told, call: Call) -> dict[str, object]:
         """Takes `ms` milliseconds and changes nothing."""

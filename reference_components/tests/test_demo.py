@@ -1,5 +1,6 @@
 """`acp demo` as a person runs it: a process, its output, its exit code, and nothing left behind."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -43,6 +44,16 @@ def processes_of(folder: Path) -> list[str]:
     it.
     """
     return list(_command_lines(str(folder)))
+
+
+def pids_in(folder: Path) -> list[int]:
+    """Processes whose working directory this is."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdecimal() and os.readlink(process / "cwd") == str(folder):
+                found.append(int(process.name))
+    return found
 
 
 def _command_lines(folder: str) -> Iterator[str]:
@@ -119,6 +130,31 @@ def test_kept_it_runs_until_ctrl_c_which_stops_every_process(tmp_path: Path) -> 
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=DEMO_S)
     assert running.returncode == 0
+    assert processes_of(tmp_path) == []
+
+
+def test_a_component_that_ends_by_itself_is_a_problem_and_no_question_is_lost(
+    tmp_path: Path,
+) -> None:
+    many = tmp_path / "many.csv"
+    many.write_text("text\n" + "I do not recognise this direct debit\n" * 60)
+    running = demo(tmp_path / "house", "--input", str(many), "--json", PATH="/nowhere")
+    assert running.stderr is not None
+    pause = threading.Event()
+    while not (found := pids_in(tmp_path / "house" / "components" / "state" / "hotline-memory")):
+        assert running.poll() is None, running.stderr.read()
+        pause.wait(0.01)
+    started = tmp_path / "house" / "gateway" / "store"
+    while not started.exists():
+        pause.wait(0.01)
+    pause.wait(2)  # into the sessions, or at least near them
+    os.kill(found[0], signal.SIGKILL)
+    status, out, err = finished(running)
+    assert status in (1, 5), err
+    if status == 1:
+        told = json.loads(out)
+        assert "hotline-memory ended by itself" in told["problems"][0]
+        assert told["outcomes"] == {"handed over": 60}
     assert processes_of(tmp_path) == []
 
 
