@@ -1,7 +1,8 @@
 """The trajectory: the whole record of one session (SPEC section 7). What training reads is this.
 
 One row per attempt, one per decision; what is missing stands in `gaps`, never silently absent.
-Times are milliseconds since the epoch (UTC) with the unit in the name.
+Times are RFC 3339 text (SPEC section 1), empty where there is none; `*_ms` properties give them as
+milliseconds since the epoch for whoever computes.
 """
 
 import msgspec
@@ -12,8 +13,9 @@ from acp_spec.model.enums import Effect, SessionStatus, SideEffect
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.plan import Plan
-from acp_spec.model.recovery import Decision
+from acp_spec.model.recovery import Option, PolicyRef, Trigger
 from acp_spec.model.session import Deviation, Feedback
+from acp_spec.model.times import parse_rfc3339
 
 SCHEMA_VERSION = "1.0"
 
@@ -37,6 +39,37 @@ class PlanVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     confidence: float | None = None
 
 
+class DecisionOption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One option as recorded, `params` such as `wait_ms`; `masked_by` names who forbade it."""
+
+    option: Option
+    params: dict[str, int] = {}
+    probability: float
+    masked_by: str = ""
+
+
+class DecisionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One recovery decision: what was seen, what was possible, what was drawn."""
+
+    decision_id: str
+    index: int
+    call_id: str
+    after_attempt: int
+    caused_attempt: int | None = None
+    trigger: Trigger
+    at: str
+    features: dict[str, float | int | str | bool | None]
+    feature_schema: str
+    signals_age_ms: int | None = None
+    options: tuple[DecisionOption, ...]
+    chosen: Option
+    draw: float
+    policy: PolicyRef
+    guardrails_digest: str
+    override: str = ""
+    ended_as: str = ""
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One attempt of one call. A call taken over or refused before sending has one row too."""
 
@@ -58,9 +91,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reused: bool = False
     reused_from: str = ""
     retry_of: str = ""
-    queued_at_ms: int = 0
-    sent_at_ms: int | None = None
-    ended_at_ms: int | None = None
+    queued_at: str = ""
+    sent_at: str = ""
+    ended_at: str = ""
     wait_ms: int = 0
     timeout_ms: int = 0
     breaker: str = ""
@@ -69,6 +102,18 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_left: int = 0
     retries_spent: int = 0
     late: bool = False
+
+    @property
+    def queued_at_ms(self) -> int:
+        return _ms(self.queued_at) or 0
+
+    @property
+    def sent_at_ms(self) -> int | None:
+        return _ms(self.sent_at)
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        return _ms(self.ended_at)
 
 
 class ObservationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -89,7 +134,7 @@ class ReflectionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class FeedbackRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     feedback: Feedback
-    received_at_ms: int
+    received_at: str
     state_version: str = ""
 
 
@@ -145,7 +190,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input: Payload = ABSENT
     plan: tuple[PlanVersion, ...] = ()
     calls: tuple[Attempt, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[DecisionRow, ...] = ()
     llm_calls: tuple[LlmCallRow, ...] = ()
     observations: tuple[ObservationRow, ...] = ()
     reflections: tuple[ReflectionRow, ...] = ()
@@ -156,6 +201,18 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: AcpError | None = None
     claims: tuple[Claim, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    opened_at_ms: int = 0
-    ended_at_ms: int | None = None
+    opened_at: str = ""
+    ended_at: str = ""
     sequence: int = 0
+
+    @property
+    def opened_at_ms(self) -> int:
+        return _ms(self.opened_at) or 0
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        return _ms(self.ended_at)
+
+
+def _ms(text: str) -> int | None:
+    return parse_rfc3339(text) if text else None

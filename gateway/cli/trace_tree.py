@@ -1,20 +1,21 @@
 """A trajectory as a tree for a person: plan, calls in order, attempts with times, decisions.
 
 Times are milliseconds since the session opened. What is missing in the record is said, not drawn.
+Every word passes `shown`: most of them were written by components and clients.
 """
 
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import Payload, is_absent
-from acp_spec.model.recovery import Decision
-from acp_spec.model.trajectory import Attempt, Trajectory
+from acp_spec.model.trajectory import Attempt, DecisionRow, Trajectory
+from acp_spec.sdk.cli import shown
 
 # A line that still fits a terminal; the whole stands in `acp sessions trajectory`.
 PAYLOAD_CHARACTERS_MAX: Final = 100
@@ -27,30 +28,34 @@ def tree_of(trajectory: Trajectory) -> Tree:
     colour = _COLOUR.get(trajectory.status, "yellow")
     took = f" after {trajectory.ended_at_ms - opened_at_ms} ms" if trajectory.ended_at_ms else ""
     root = Tree(
-        f"[bold]{trajectory.session_id}[/bold] {escape(trajectory.workflow)}"
-        f" [{colour}]{trajectory.status.value}[/{colour}]{took}"
+        Text.assemble(
+            shown(trajectory.session_id, "bold"),
+            shown(f" {trajectory.workflow} "),
+            shown(trajectory.status.value, colour),
+            took,
+        )
     )
-    root.add(f"lineage {trajectory.lineage_id}")
-    root.add(f"input {_short(trajectory.input)}")
+    root.add(shown(f"lineage {trajectory.lineage_id}"))
+    root.add(shown(f"input {_short(trajectory.input)}"))
     _add_plans(root, trajectory)
     decisions = _by_attempt(trajectory.decisions)
     for (loop, step), rows in groupby(trajectory.calls, key=lambda row: (row.loop, row.step)):
         again = f" (loop {loop})" if loop else ""
-        branch = root.add(f"[bold]{escape(step)}[/bold]{again}")
+        branch = root.add(shown(step, "bold") + shown(again))
         _add_calls(branch, rows, opened_at_ms=opened_at_ms, decisions=decisions)
     for reflection in trajectory.reflections:
-        said = f": {escape(reflection.critique)}" if reflection.critique else ""
-        root.add(f"verdict {reflection.verdict} by {escape(reflection.step)}{said}")
+        said = f": {reflection.critique}" if reflection.critique else ""
+        root.add(shown(f"verdict {reflection.verdict} by {reflection.step}{said}"))
     _add_end(root, trajectory)
     return root
 
 
 def _add_plans(root: Tree, trajectory: Trajectory) -> None:
     for version in trajectory.plan:
-        branch = root.add(f"plan {version.generation} by {escape(version.step)}")
+        branch = root.add(shown(f"plan {version.generation} by {version.step}"))
         for goal in version.plan.sub_goals:
             after = f" after {', '.join(goal.depends_on)}" if goal.depends_on else ""
-            branch.add(escape(f"{goal.id}: {goal.action}{after}"))
+            branch.add(shown(f"{goal.id}: {goal.action}{after}"))
 
 
 def _add_calls(
@@ -58,25 +63,25 @@ def _add_calls(
     rows: Iterable[Attempt],
     *,
     opened_at_ms: int,
-    decisions: dict[tuple[str, int], list[Decision]],
+    decisions: dict[tuple[str, int], list[DecisionRow]],
 ) -> None:
     for call_id, attempts in groupby(rows, key=lambda row: row.call_id):
         listed = list(attempts)
         first = listed[0]
         what = first.action or first.role
         goal = f" for {first.sub_goal}" if first.sub_goal else ""
-        node = branch.add(f"{escape(what + goal)} [dim]{call_id[:12]}[/dim]")
+        node = branch.add(shown(f"{what}{goal} ") + shown(call_id[:12], "dim"))
         for row in listed:
             node.add(_attempt_line(row, opened_at_ms))
             for decision in decisions.get((call_id, row.attempt), ()):
                 node.add(_decision_line(decision))
 
 
-def _attempt_line(row: Attempt, opened_at_ms: int) -> str:
+def _attempt_line(row: Attempt, opened_at_ms: int) -> Text:
     served = f"{row.component}@{row.component_version}" if row.component else "nobody"
     head = f"#{row.attempt} {served}"
     if row.reused:
-        return escape(f"{head} reused from {row.reused_from[:12]}")
+        return shown(f"{head} reused from {row.reused_from[:12]}")
     parts = [head, f"at {row.queued_at_ms - opened_at_ms} ms"]
     if row.sent_at_ms is None:
         parts.append("not sent")
@@ -87,33 +92,32 @@ def _attempt_line(row: Attempt, opened_at_ms: int) -> str:
     if row.late:
         parts.append("late")
     outcome = _error_text(row.error) if row.error else _short(row.output)
-    text = escape(f"{', '.join(parts)}: {outcome}")
-    return f"[red]{text}[/red]" if row.error else text
+    return shown(f"{', '.join(parts)}: {outcome}", "red" if row.error else "")
 
 
-def _decision_line(decision: Decision) -> str:
+def _decision_line(decision: DecisionRow) -> Text:
     options = ", ".join(
         f"{one.option.value} {'masked by ' + one.masked_by if one.masked_by else one.probability}"
         for one in decision.options
     )
     chosen = decision.chosen.value
-    return f"[dim]{escape(f'{decision.trigger.value}: {chosen} ({options})')}[/dim]"
+    return shown(f"{decision.trigger.value}: {chosen} ({options})", "dim")
 
 
 def _add_end(root: Tree, trajectory: Trajectory) -> None:
     for feedback in trajectory.feedback:
         score = "" if feedback.feedback.score is None else f" {feedback.feedback.score}"
-        root.add(escape(f"feedback {feedback.feedback.kind.value}{score}"))
+        root.add(shown(f"feedback {feedback.feedback.kind.value}{score}"))
     for gap in trajectory.gaps:
-        root.add(f"[yellow]missing: {escape(gap.what)} ({escape(gap.why)})[/yellow]")
+        root.add(shown(f"missing: {gap.what} ({gap.why})", "yellow"))
     if trajectory.error is not None:
-        root.add(f"[red]{escape(_error_text(trajectory.error))}[/red]")
+        root.add(shown(_error_text(trajectory.error), "red"))
     if not is_absent(trajectory.output):
-        root.add(escape(f"output {_short(trajectory.output)}"))
+        root.add(shown(f"output {_short(trajectory.output)}"))
 
 
-def _by_attempt(decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:
-    found: dict[tuple[str, int], list[Decision]] = {}
+def _by_attempt(decisions: Iterable[DecisionRow]) -> dict[tuple[str, int], list[DecisionRow]]:
+    found: dict[tuple[str, int], list[DecisionRow]] = {}
     for decision in decisions:
         found.setdefault((decision.call_id, decision.after_attempt), []).append(decision)
     return found

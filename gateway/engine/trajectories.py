@@ -11,10 +11,13 @@ from acp_spec.model.calls import Claim, ExecuteResponse, ObserveResponse, Reward
 from acp_spec.model.enums import StepRole, StepStatus
 from acp_spec.model.errors import AcpError, AcpFailure
 from acp_spec.model.payload import ABSENT, payload
-from acp_spec.model.recovery import Decision
+from acp_spec.model.recovery import Decision, Option
+from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import (
     SCHEMA_VERSION,
     Attempt,
+    DecisionOption,
+    DecisionRow,
     FeedbackRow,
     Gap,
     LlmCallRow,
@@ -53,17 +56,47 @@ def trajectory(state: SessionState) -> Trajectory:
         error=state.error,
         claims=_claims(state),
         gaps=_gaps(state),
-        opened_at_ms=opened.at_ms,
-        ended_at_ms=state.ended_at_ms,
+        opened_at=rfc3339(opened.at_ms),
+        ended_at=rfc3339(state.ended_at_ms) if state.ended_at_ms is not None else "",
         sequence=state.sequence,
     )
 
 
-def _decisions(state: SessionState) -> tuple[Decision, ...]:
-    """With what became of the call that each was about."""
+def _decisions(state: SessionState) -> tuple[DecisionRow, ...]:
     return tuple(
-        msgspec.structs.replace(decision, ended_as=_ended_as(state.calls[decision.call_id]))
+        _decision(decision, _ended_as(state.calls[decision.call_id]))
         for decision in state.decisions
+    )
+
+
+def _decision(decision: Decision, ended_as: str) -> DecisionRow:
+    """The decision with what became of the call that it was about."""
+    return DecisionRow(
+        decision_id=decision.decision_id,
+        index=decision.index,
+        call_id=decision.call_id,
+        after_attempt=decision.after_attempt,
+        caused_attempt=decision.caused_attempt,
+        trigger=decision.trigger,
+        at=rfc3339(decision.at_ms),
+        features=decision.features,
+        feature_schema=decision.feature_schema,
+        signals_age_ms=decision.signals_age_ms,
+        options=tuple(
+            DecisionOption(
+                option=one.option,
+                params={"wait_ms": one.wait_ms} if one.option is Option.RETRY else {},
+                probability=one.probability,
+                masked_by=one.masked_by,
+            )
+            for one in decision.options
+        ),
+        chosen=decision.chosen,
+        draw=decision.draw,
+        policy=decision.policy,
+        guardrails_digest=decision.guardrails_digest,
+        override=decision.override,
+        ended_as=ended_as,
     )
 
 
@@ -98,7 +131,7 @@ def attempts(state: SessionState, call: CallState) -> list[Attempt]:
             side_effect=call.side_effect,
             reused=reused,
             reused_from=call.created.reused_from,
-            queued_at_ms=call.created.at_ms,
+            queued_at=rfc3339(call.created.at_ms),
         )
         return [row]
     return [_attempt_row(base, call, attempt=attempt) for attempt in call.attempts]
@@ -129,19 +162,19 @@ def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> At
         base,
         attempt=attempt.number,
         side_effect=attempt.side_effect,
-        queued_at_ms=attempt.queued_at_ms,
+        queued_at=rfc3339(attempt.queued_at_ms),
         budget_left=attempt.budget_left,
         late=attempt.late is not None,
     )
     if refused is not None:
-        return replace(row, error=refused.error, ended_at_ms=refused.at_ms)
+        return replace(row, error=refused.error, ended_at=rfc3339(refused.at_ms))
     if started is not None:
         row = replace(
             row,
             component=started.component,
             component_version=started.version,
             instance=started.instance,
-            sent_at_ms=started.at_ms,
+            sent_at=rfc3339(started.at_ms),
             wait_ms=started.wait_ms,
             timeout_ms=started.timeout_ms,
             breaker=started.breaker,
@@ -151,7 +184,8 @@ def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> At
     final = attempt.operation or ended
     if final is None:
         return row
-    row = replace(row, error=final.error or _refusal(call, attempt), ended_at_ms=final.at_ms)
+    ended_at = rfc3339(final.at_ms)
+    row = replace(row, error=final.error or _refusal(call, attempt), ended_at=ended_at)
     if ended is not None:
         version = ended.served_version or row.component_version
         row = replace(row, retries_spent=ended.retries_spent, component_version=version)
@@ -223,7 +257,7 @@ def _feedback(state: SessionState) -> tuple[FeedbackRow, ...]:
     return tuple(
         FeedbackRow(
             feedback=entry.given.feedback,
-            received_at_ms=entry.given.at_ms,
+            received_at=rfc3339(entry.given.at_ms),
             state_version=entry.version,
         )
         for entry in state.feedback.values()

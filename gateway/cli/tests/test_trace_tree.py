@@ -9,6 +9,7 @@ from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.payload import payload
 from acp_spec.model.plan import Plan, SubGoal
+from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import (
     SCHEMA_VERSION,
     Attempt,
@@ -40,15 +41,17 @@ def attempt(number: int, **more: object) -> Attempt:
         "action": "ledger.balance",
         "component": "ledger",
         "component_version": "1.0.0",
-        "queued_at_ms": 1_010,
+        "queued_at": rfc3339(1_010),
     }
     return Attempt(**{**fields, **more})  # type: ignore[arg-type]
 
 
 def test_a_session_is_drawn_with_its_attempts_in_order() -> None:
-    failed = attempt(1, sent_at_ms=1_020, ended_at_ms=1_070, wait_ms=10,
+    failed = attempt(1, sent_at=rfc3339(1_020), ended_at=rfc3339(1_070), wait_ms=10,
                      error=error(Reason.TIMEOUT, "no answer [in time]"))  # fmt: skip
-    good = attempt(2, sent_at_ms=1_100, ended_at_ms=1_130, output=payload(b'{"cents": 5}'))
+    good = attempt(
+        2, sent_at=rfc3339(1_100), ended_at=rfc3339(1_130), output=payload(b'{"cents": 5}')
+    )
     text = drawn(
         trajectory(
             SessionStatus.SUCCEEDED,
@@ -65,8 +68,8 @@ def test_a_session_is_drawn_with_its_attempts_in_order() -> None:
             reflections=(ReflectionRow(step="judge", call_id="r", verdict="ACCEPT"),),
             gaps=(Gap(what="llm_calls", why="the component reports none"),),
             output=payload(b'{"answer": "5 cents"}'),
-            opened_at_ms=1_000,
-            ended_at_ms=1_200,
+            opened_at=rfc3339(1_000),
+            ended_at=rfc3339(1_200),
         )
     )
     assert "S hotline@1.0.0 SUCCEEDED after 200 ms" in text
@@ -97,3 +100,24 @@ def test_a_long_payload_is_cut_with_its_length() -> None:
     long = payload(b'"' + b"x" * 5000 + b'"')
     text = drawn(trajectory(SessionStatus.RUNNING, output=long))
     assert "(5002 characters)" in text
+
+
+def test_what_components_and_clients_wrote_is_neither_markup_nor_emoji_nor_an_escape() -> None:
+    failed = attempt(1, action="[/foo]", component=":x:", step="[bold]act",
+                     error=error(Reason.INTERNAL, "[/foo] :x: \x1b[31mred"))  # fmt: skip
+    text = drawn(
+        trajectory(
+            SessionStatus.FAILED,
+            workflow="[/foo]",
+            input=payload(b'{"v":"[/foo] :x:"}'),
+            calls=(failed,),
+            reflections=(ReflectionRow(step="[/j]", call_id="r", verdict="[/v]", critique="[/c]"),),
+            gaps=(Gap(what="[/w]", why="[/y]"),),
+        )
+    )
+    assert 'input {"v":"[/foo] :x:"}' in text
+    assert "[/foo] :x: \\u001b[31mred" in text
+    assert "verdict [/v] by [/j]: [/c]" in text
+    assert "#1 :x:@1.0.0" in text
+    assert "[bold]act" in text
+    assert "missing: [/w] ([/y])" in text

@@ -7,6 +7,7 @@ from acp_spec.model.calls import Reward
 from acp_spec.model.enums import FeedbackKind, SessionStatus
 from acp_spec.model.errors import AcpError, Code
 from acp_spec.model.session import Feedback, FeedbackTarget
+from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import (
     SCHEMA_VERSION,
     Attempt,
@@ -27,8 +28,8 @@ def _trajectory(**changes: object) -> Trajectory:
         "session_id": "s",
         "lineage_id": "l",
         "status": SessionStatus.SUCCEEDED,
-        "opened_at_ms": 1000,
-        "ended_at_ms": 1500,
+        "opened_at": rfc3339(1000),
+        "ended_at": rfc3339(1500),
         **changes,
     }
     return Trajectory(**fields)  # type: ignore[arg-type]
@@ -40,7 +41,8 @@ def _attempt(call_id: str, role: str = "EXECUTE", attempt: int = 1, **changes: o
 
 
 def _feedback(**changes: object) -> FeedbackRow:
-    return FeedbackRow(feedback=Feedback(kind=FeedbackKind.RATING, **changes), received_at_ms=1)  # type: ignore[arg-type]
+    given = Feedback(kind=FeedbackKind.RATING, **changes)  # type: ignore[arg-type]
+    return FeedbackRow(feedback=given, received_at=rfc3339(1))
 
 
 def test_the_reflectors_rewards_are_stored_as_given() -> None:
@@ -95,7 +97,7 @@ def test_a_judgement_never_reached_is_null_and_says_why() -> None:
 
 
 def test_a_session_still_open_has_no_judgement_missing_yet() -> None:
-    trajectory = _trajectory(status=SessionStatus.RUNNING, ended_at_ms=None)
+    trajectory = _trajectory(status=SessionStatus.RUNNING, ended_at="")
     assert rewards(trajectory, reflect_steps=["judge"]).quality == ()
 
 
@@ -113,12 +115,16 @@ def test_scores_of_people_are_rewards_and_comments_are_not() -> None:
     )
 
 
+def _at(time_ms: int | None) -> str:
+    return "" if time_ms is None else rfc3339(time_ms)
+
+
 def test_how_it_went_is_counted() -> None:
     trajectory = _trajectory(
         fell_back=True,
         calls=(
-            _attempt("a", sent_at_ms=1001, ended_at_ms=1100),
-            _attempt("a", attempt=2, sent_at_ms=1101),
+            _attempt("a", sent_at=rfc3339(1001), ended_at=rfc3339(1100)),
+            _attempt("a", attempt=2, sent_at=rfc3339(1101)),
             _attempt("b", reused=True),
         ),
     )
@@ -135,7 +141,7 @@ def test_how_it_went_is_counted() -> None:
 def test_the_operational_channel_is_never_null(
     status: SessionStatus, ended: int | None, answered: list[int | None]
 ) -> None:
-    calls = tuple(_attempt(str(n), ended_at_ms=at) for n, at in enumerate(answered))
-    found = rewards(_trajectory(status=status, ended_at_ms=ended, calls=calls)).operational
+    calls = tuple(_attempt(str(n), ended_at=_at(at)) for n, at in enumerate(answered))
+    found = rewards(_trajectory(status=status, ended_at=_at(ended), calls=calls)).operational
     assert found.duration_ms >= 0
     assert sum([found.succeeded, found.failed, found.cancelled]) <= 1

@@ -1,4 +1,4 @@
-"""Schemas of a card hold at run time: arguments are not sent, output does not count (EXE-005, 006)."""
+"""Schemas of a card hold at run time: bad arguments are not sent, bad output is none (EXE-005)."""
 
 import msgspec
 

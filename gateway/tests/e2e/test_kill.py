@@ -182,7 +182,7 @@ def check_effects(client: Client, load: Load, *, file: Path) -> None:
         keyed, once = calls.get("keyed", []), calls.get("once", [])
         repeated += len(keyed) > 1 and "error" not in keyed[-1]
         unsure += bool(once) and "error" in once[-1]
-        sent = [row for row in once if row.get("sent_at_ms")]
+        sent = [row for row in once if row.get("sent_at")]
         assert len(sent) <= 1, ("sent again although it may have been done", once)
     assert repeated > 0, "no kill met a BY_KEY call in flight: kill more often"
     assert unsure > 0, "no kill met a NONE call in flight: kill more often"
