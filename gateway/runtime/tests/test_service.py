@@ -397,7 +397,7 @@ def test_a_call_back_ends_its_operation_once() -> None:
         call_id, complete = sent.context.call_id, house.service.complete_operation
         result = CompleteOperation(output=payload(b"9007199254740993"))
         wrong = complete(call_id, "x" + callback.token, result=result)
-        assert await told(wrong) == "PERMISSION_DENIED"
+        assert await told(wrong) == "UNAUTHENTICATED"
         await complete(call_id, callback.token, result=result)
         assert bytes((await house.ended(session)).output) == b"9007199254740993"
         await complete(call_id, callback.token, result=result)
