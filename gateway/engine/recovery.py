@@ -5,6 +5,7 @@ before the draw, so that no policy, learned or not, sends twice what must not be
 The draw is a hash of policy digest, session, call and index: it can be computed again.
 """
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import Protocol
@@ -16,6 +17,7 @@ from acp_spec.model.enums import Boundary, Idempotency, SideEffect
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import unit_interval
 from acp_spec.model.recovery import (
+    FEATURE_SCHEMA,
     Decision,
     Option,
     OptionChance,
@@ -24,12 +26,13 @@ from acp_spec.model.recovery import (
     Trigger,
 )
 from gateway.engine.outcomes import last_error
-from gateway.engine.states import AttemptState, CallState, SessionState
+from gateway.engine.states import RETRIES_PER_CALL, AttemptState, CallState, SessionState
 
 FOREVER_MS = 365 * 24 * 60 * 60 * 1000
 """Deadline left of a session without one; a year, so that the feature stays a number."""
 
-GUARDRAILS_DIGEST = "guardrails-1"
+GUARDRAILS_VERSION = 1
+"""Raised with every change of what a guard forbids; a test holds the two together."""
 
 
 class Policy(Protocol):
@@ -133,6 +136,13 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("session_budget", lambda view, call: view.budget_left <= 0),
 )
 """Why a RETRY may be masked; the first that holds is named in the record."""
+
+GUARDRAILS_DIGEST = hashlib.sha256(
+    msgspec.json.encode(
+        [GUARDRAILS_VERSION, FEATURE_SCHEMA, RETRIES_PER_CALL, [name for name, _ in GUARDS]]
+    )
+).hexdigest()[:16]
+"""What stood around the policy when it decided: which guards, in which version, with which bounds."""
 
 
 def masked(

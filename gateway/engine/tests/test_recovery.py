@@ -1,5 +1,8 @@
 """Recovery decisions: what is masked, what is drawn, and the record that explains both."""
 
+import hashlib
+import inspect
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -35,6 +38,9 @@ from gateway.engine.tests.stage import (
     workflow_of,
 )
 from gateway.governance.backoff import Backoff
+
+
+FROZEN_GUARDS = (1, "8b494697bc88")
 
 
 def one(action: str, line: Line, terms: Terms | None = None, text: str = ONE_ACTION) -> Play:
@@ -306,3 +312,13 @@ def test_a_steps_policy_goes_before_the_workflows_and_that_before_the_default() 
         assert policy.ref == BackoffPolicy(backoff).ref
     assert policy_for(None, "act", defaults=defaults).ref == BackoffPolicy(defaults).ref
     assert POLICY_NAMES == ("backoff",)
+
+
+def test_whoever_changes_a_guard_raises_the_guardrails_version() -> None:
+    """The digest was a constant once: rows from before and after a change looked alike."""
+    guards = (recovery._unsafe, recovery._outlived, recovery.outlived, recovery._mask)
+    text = "".join(inspect.getsource(guard) for guard in guards) + repr(
+        [name for name, _ in recovery.GUARDS]
+    )
+    found = (recovery.GUARDRAILS_VERSION, hashlib.sha256(text.encode()).hexdigest()[:12])
+    assert found == FROZEN_GUARDS, "raise GUARDRAILS_VERSION, then write both numbers here"
