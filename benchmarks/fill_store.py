@@ -70,8 +70,9 @@ class _Template:
             for key, value in self._shards:
                 batch.put(Table.SHARD, session_row(name) + key[prefix_length:], value)
             opened = self._opened
-            row = listed_row(opened.tenant, _ENDED, workflow=opened.workflow, session_id=name)
-            batch.put(Table.INDEX, row, b"")
+            for status in ("", _ENDED):
+                row = listed_row(opened.tenant, name, status=status)
+                batch.put(Table.INDEX, row, opened.workflow.encode())
             self._sealer.forget(name)
         self._store.write(batch)
 

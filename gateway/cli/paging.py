@@ -12,7 +12,10 @@ PAGE: Final = 200
 def sessions_of(
     gateway: Gateway, *, limit: int, status: str = "", workflow: str = ""
 ) -> Iterator[SessionView]:
-    """Sessions as the gateway lists them, at most `limit` (0: all)."""
+    """Sessions as the gateway lists them, newest first, at most `limit` (0: all).
+
+    A page may be shorter than asked for, even empty: only one without `next` is the last.
+    """
     after, left = "", limit
     while True:
         size = min(PAGE, left) if limit else PAGE

@@ -24,7 +24,7 @@ def list_sessions(
     token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Sessions of your tenant."""
+    """Sessions of your tenant, the newest first."""
     from gateway.cli.paging import sessions_of
 
     out = Output(json=as_json)

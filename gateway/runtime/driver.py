@@ -13,7 +13,6 @@ from typing import Protocol
 import msgspec
 
 from acp_spec.model.card import Card
-from acp_spec.model.enums import SessionStatus
 from gateway.engine import recovery
 from gateway.engine.advance import advance
 from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
@@ -221,16 +220,16 @@ class Driver:
             self._list(before, state)
 
     def _list(self, before: SessionState | None, state: SessionState) -> None:
-        """Move the session in the list index to where its status says."""
-        opened, session_id = state.opened, state.session_id
-
-        def row(status: SessionStatus) -> bytes:
-            workflow = opened.workflow
-            return listed_row(opened.tenant, status.value, workflow=workflow, session_id=session_id)
-
-        if before is not None:
-            self.committer.delete(Table.INDEX, row(before.status))
-        self.committer.put(Table.INDEX, row(state.status), b"")
+        """Put it in the list of all, once, and move it to the list of its status."""
+        tenant, session_id, committer = state.opened.tenant, state.session_id, self.committer
+        workflow = state.opened.workflow.encode()
+        if before is None:
+            committer.put(Table.INDEX, listed_row(tenant, session_id), workflow)
+        else:
+            left = listed_row(tenant, session_id, status=before.status.value)
+            committer.delete(Table.INDEX, left)
+        now = listed_row(tenant, session_id, status=state.status.value)
+        committer.put(Table.INDEX, now, workflow)
 
     def _act(self, live: Live, acts: list[Command]) -> None:
         live.unwritten -= 1

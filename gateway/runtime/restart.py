@@ -16,7 +16,12 @@ from gateway.engine.states import CallState
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Erased
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import SESSION_BYTES, listed_prefix
+from gateway.stores.tables import (
+    listed_prefix,
+    listed_session,
+    listed_tenant,
+    listed_tenants,
+)
 from gateway.telemetry.logs import get_log
 
 PACE = 8
@@ -38,21 +43,19 @@ def open_sessions(store: Store) -> list[str]:
     for tenant in _tenants(store):
         for status in (SessionStatus.RUNNING, SessionStatus.WAITING):
             prefix = listed_prefix(tenant, status.value)
-            found += [key[-SESSION_BYTES:].decode() for key, _ in store.scan(Table.INDEX, prefix)]
+            found += [listed_session(key) for key, _ in store.scan(Table.INDEX, prefix)]
     return sorted(found)
 
 
 def _tenants(store: Store) -> Iterator[str]:
     """Every tenant in the list index, by one read each."""
-    start = listed_prefix("")[:1]
     beyond = b""
     while True:
-        row = next(iter(store.scan(Table.INDEX, start, after=beyond)), None)
+        row = next(iter(store.scan(Table.INDEX, listed_tenants(), after=beyond)), None)
         if row is None:
             return
-        tenant = row[0][len(start) :].partition(b"\0")[0].decode()
+        tenant, beyond = listed_tenant(row[0])
         yield tenant
-        beyond = listed_prefix(tenant)[:-1] + b"\x01"
 
 
 async def resume_all(driver: Driver, session_ids: list[str], *, keep: Keep = _lose_all) -> int:

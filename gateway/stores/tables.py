@@ -8,9 +8,8 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | JOURNAL | session_id, first sequence | the events appended together (`event_codec`), sealed |
 | SESSION | session_id | tombstone of a deleted session |
 | SHARD | session_id, shard name, NUL, row | a projection's row, without payloads |
-| INDEX | `L` tenant NUL status NUL workflow NUL session_id | empty: list pages |
+| INDEX | `L` tenant NUL status NUL session_id | workflow: list pages; status empty: every session |
 | INDEX | `K` tenant NUL session_key | session_id and request digest |
-| INDEX | `M` session_id step_key | what the manual step made |
 | KEY | session_id | 32 bytes: the session's key; without it nothing sealed can be read |
 | REGISTRY | component_id | the registration |
 | REGISTRY | `active` NUL name | the active version of that name |
@@ -28,7 +27,7 @@ SEQUENCE_BYTES = 8
 NUL = b"\0"
 
 _U64 = struct.Struct(">Q")
-_LISTED, _SESSION_KEY, _STEP_KEY = b"L", b"K", b"M"
+_LISTED, _SESSION_KEY = b"L", b"K"
 
 FORMAT_KEY = b"format"
 """META row with the number of this layout; a store refuses to open a newer one."""
@@ -71,33 +70,37 @@ def shard_row(session_id: str, shard: str, *, row: bytes = b"") -> bytes:
     return session_id.encode() + text_part(shard) + row
 
 
-def listed_prefix(tenant: str, status: str = "", *, workflow: str = "") -> bytes:
-    """Prefix of list rows; an empty part leaves the rest open (so `workflow` needs `status`)."""
-    prefix = _LISTED + text_part(tenant)
-    if not status:
-        return prefix
-    prefix += text_part(status)
-    return prefix + text_part(workflow) if workflow else prefix
+def listed_prefix(tenant: str, status: str = "") -> bytes:
+    """Prefix of the list rows of one status; without one, of the rows of every session."""
+    return _LISTED + text_part(tenant) + text_part(status)
 
 
-def listed_row(tenant: str, status: str, *, workflow: str, session_id: str) -> bytes:
-    """Key of a session in the list index: moved (delete, put) when its status changes."""
-    return listed_prefix(tenant, status) + text_part(workflow) + session_id.encode()
+def listed_row(tenant: str, session_id: str, *, status: str = "") -> bytes:
+    """Key of a session in the list index, by time: with its status moved (delete, put) when that
+    changes, without one put once.
+    """
+    return listed_prefix(tenant, status) + session_id.encode()
+
+
+def listed_session(key: bytes) -> str:
+    """The session of a list row."""
+    return key[-SESSION_BYTES:].decode()
+
+
+def listed_tenants() -> bytes:
+    """Prefix of every tenant's list rows."""
+    return _LISTED
+
+
+def listed_tenant(key: bytes) -> tuple[str, bytes]:
+    """The tenant of a list row, and a key beyond every list row of that tenant."""
+    tenant = key[len(_LISTED) :].partition(NUL)[0]
+    return tenant.decode(), _LISTED + tenant + b"\x01"
 
 
 def session_key_row(tenant: str, session_key: str) -> bytes:
     """Key of a client's `session_key`, unique per tenant."""
     return _SESSION_KEY + text_part(tenant) + session_key.encode()
-
-
-def step_key_row(session_id: str, step_key: str) -> bytes:
-    """Key of a client's `step_key`, unique per session."""
-    return _STEP_KEY + session_id.encode() + step_key.encode()
-
-
-def step_key_prefix(session_id: str) -> bytes:
-    """Prefix of a session's step keys."""
-    return _STEP_KEY + session_id.encode()
 
 
 def workflow_row(name: str, version: str = "") -> bytes:

@@ -128,6 +128,7 @@ def test_looking_at_sessions(acp: Acp, served: Served) -> None:
     rows = acp("sessions", "list", "--json").stdout.splitlines()
     ids = [json.loads(row)["session_id"] for row in rows]
     assert len(ids) == 3
+    assert ids == sorted(ids, reverse=True), "the newest stands where one looks first"
     assert len(acp("sessions", "list", "--json", "--limit", "2").stdout.splitlines()) == 2
     table = acp("sessions", "list").stdout
     assert all(one in table for one in ids), "an id is never cut"

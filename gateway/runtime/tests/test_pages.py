@@ -1,4 +1,6 @@
-"""Pages: every session once, whatever its status, also while sessions come and go."""
+"""Pages: the newest first, every session once, also while sessions come, go and change."""
+
+import asyncio
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import Reason
 from gateway.engine.tests.stage import ONE_ACTION, accepted, failed
+from gateway.runtime import pages
 from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.tests.house import House, told
 from gateway.runtime.tests.virtual_time import run
@@ -24,6 +27,7 @@ async def crowd(house: House, counts: dict[str, int]) -> set[str]:
     opened = set()
     for status, count in counts.items():
         for _ in range(count):
+            await asyncio.sleep(0.002)
             session = await house.open(ONE_ACTION % actions.get(status, "put"))
             opened.add(session)
             if status in ("SUCCEEDED", "FAILED"):
@@ -51,15 +55,14 @@ async def walked(house: House, limit: int, **fields: object) -> list[str]:
     st.fixed_dictionaries({s.value: st.integers(0, 2) for s in SessionStatus}),
 )
 def test_pages_show_every_session_once(limit: int, counts: dict[str, int]) -> None:
-    """Statuses were walked in another order than their keys: some came twice, some never."""
+    """Statuses were walked one after the other: the newest sessions stood somewhere in between."""
 
     async def story() -> None:
         house = House()
         opened = await crowd(house, counts)
         await house.open(ONE_ACTION % "read", principal=OTHER)
         found = await walked(house, limit)
-        assert len(found) == len(set(found))
-        assert set(found) == opened
+        assert found == sorted(opened, reverse=True)
 
     run(story())
 
@@ -79,19 +82,40 @@ def test_pages_by_status_and_by_workflow() -> None:
     run(story())
 
 
-def test_sessions_come_oldest_first_and_new_ones_at_the_end() -> None:
+def test_the_newest_comes_first_and_a_page_goes_on_where_the_last_ended() -> None:
     async def story() -> None:
         house = House()
         opened = []
-        for _ in range(4):
-            opened.append(await house.open(ONE_ACTION % "read"))
-            await house.ended(opened[-1])
+        for action in ("read", "read", "grow", "read"):
+            house.targets.connection.lines["grow"] = accepted(60_000)
+            await asyncio.sleep(0.002)
+            opened.append(await house.open(ONE_ACTION % action))
         page = await house.service.page(LOCAL, limit=2)
-        late = await house.open(ONE_ACTION % "read")
-        await house.ended(late)
+        await asyncio.sleep(0.002)
+        await house.open(ONE_ACTION % "read")
+        await house.service.cancel(opened[2], LOCAL)
+        await house.ended(opened[2])
         rest = await house.service.page(LOCAL, limit=9, after=page.next)
         shown = [v.session_id for v in (*page.sessions, *rest.sessions)]
-        assert shown == [*opened, late]
+        assert shown == opened[::-1]
+
+    run(story())
+
+
+def test_a_rare_workflow_among_many_sessions_is_found_by_short_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "LOOKED_AT_MAX", 2)
+
+    async def story() -> None:
+        house = House()
+        rare = await house.open(ONE_ACTION % "put")
+        await crowd(house, {"SUCCEEDED": 5})
+        workflow = (await house.request(ONE_ACTION % "put")).workflow
+        page = await house.service.page(LOCAL, limit=3, workflow=workflow)
+        assert page.sessions == ()
+        assert page.next
+        assert await walked(house, 3, workflow=workflow) == [rare]
 
     run(story())
 
@@ -104,13 +128,17 @@ def test_a_place_that_no_page_named_is_refused(after: str) -> None:
     run(story())
 
 
-def test_a_place_of_another_tenant_is_none() -> None:
+def test_a_place_of_another_tenant_is_a_moment_and_shows_nothing_of_it() -> None:
     async def story() -> None:
         house = House()
+        mine = await house.open(ONE_ACTION % "read")
         for _ in range(2):
+            await asyncio.sleep(0.002)
             await house.ended(await house.open(ONE_ACTION % "read", principal=OTHER), OTHER)
         theirs = await house.service.page(OTHER, limit=1)
-        assert await told(house.service.page(LOCAL, after=theirs.next)) == "INVALID_REQUEST"
+        assert len(theirs.sessions) == 1
+        page = await house.service.page(LOCAL, after=theirs.next)
+        assert [view.session_id for view in page.sessions] == [mine]
 
     run(story())
 

@@ -17,9 +17,9 @@ _sequences = st.integers(0, (1 << 64) - 1)
 _names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 
 
-def _listed(parts: tuple[str, str, str], session: str) -> bytes:
-    tenant, status, workflow = parts
-    return tables.listed_row(tenant, status, workflow=workflow, session_id=session)
+def _listed(parts: tuple[str, str], session: str) -> bytes:
+    tenant, status = parts
+    return tables.listed_row(tenant, session, status=status)
 
 
 @given(_ids, _sequences, _ids, _sequences)
@@ -31,28 +31,39 @@ def test_journal_rows_sort_by_session_time_then_sequence(
     assert [tuple(tables.parse_sequence_row(key)) for key in keys] == rows
 
 
-@given(st.tuples(_names, _names, _names), st.tuples(_names, _names, _names), _ids)
+@given(st.tuples(_names, _names), st.tuples(_names, _names), _ids)
 def test_two_list_rows_are_equal_only_if_all_their_parts_are(
-    one: tuple[str, str, str], other: tuple[str, str, str], session: str
+    one: tuple[str, str], other: tuple[str, str], session: str
 ) -> None:
     equal = _listed(one, session) == _listed(other, session)
     assert equal == (one == other)
 
 
+@given(st.sampled_from(["a", "ab", "b"]), _names, _ids, _ids)
+def test_list_rows_of_a_status_sort_by_time_and_lie_before_their_tenants_end(
+    tenant: str, status: str, one: str, other: str
+) -> None:
+    rows = sorted(tables.listed_row(tenant, each, status=status) for each in {one, other})
+    assert [tables.listed_session(row) for row in rows] == sorted({one, other})
+    named, beyond = tables.listed_tenant(rows[0])
+    assert named == tenant
+    assert rows[-1] < beyond
+    assert all(beyond < tables.listed_prefix(after) for after in ("ab", "b") if after > tenant)
+
+
 @given(_names, _names, _ids)
 def test_rows_of_the_index_have_their_own_first_byte(name: str, text: str, session: str) -> None:
     rows = {
-        _listed((name, text, name), session)[:1],
+        _listed((name, text), session)[:1],
         tables.session_key_row(name, text)[:1],
-        tables.step_key_row(session, text)[:1],
     }
-    assert len(rows) == 3
+    assert len(rows) == 2
 
 
 def test_a_prefix_of_a_tenant_does_not_reach_into_a_longer_name() -> None:
-    row = _listed(("acme-two", "RUNNING", "w"), "0" * 26)
+    row = _listed(("acme-two", "RUNNING"), "0" * 26)
     assert not row.startswith(tables.listed_prefix("acme"))
-    assert row.startswith(tables.listed_prefix("acme-two", "RUNNING", workflow="w"))
+    assert row.startswith(tables.listed_prefix("acme-two", "RUNNING"))
 
 
 def test_the_separator_is_refused_inside_a_name() -> None:

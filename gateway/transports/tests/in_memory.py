@@ -117,9 +117,9 @@ class InMemorySessions:
     ) -> SessionPage:
         found = [
             kept.view
-            for session_id, kept in sorted(self.kept.items())
+            for session_id, kept in sorted(self.kept.items(), reverse=True)
             if kept.tenant == principal.tenant
-            and session_id > after
+            and (not after or session_id < after)
             and (status is None or kept.view.status is status)
         ]
         following = found[limit - 1].session_id if len(found) > limit else ""
