@@ -22,7 +22,7 @@ from gateway.runtime.principal import Principal, Scope
 from gateway.telemetry.logs import get_log
 from gateway.transports.attach_hub import AttachHub
 from gateway.transports.attach_link import Link
-from gateway.transports.auth import Gate, allow, check_version
+from gateway.transports.auth import Gate, allow, check_version, metadata_of
 
 CONTROL_RPC: Final = "/acp.v1.Attach/Control"
 CALLS_RPC: Final = "/acp.v1.Attach/Calls"
@@ -111,11 +111,7 @@ class AttachHandler:
                 await self._hub.said(link, said)
 
     def _principal(self, context: Context) -> Principal:
-        metadata = {
-            name: value
-            for name, value in context.invocation_metadata() or ()
-            if isinstance(value, str)
-        }
+        metadata = metadata_of(context.invocation_metadata() or ())
         check_version(metadata.get(fields.ACP_VERSION, ""))
         principal = self._gate.caller(metadata.get(fields.AUTHORIZATION, ""))
         allow(principal, Scope.COMPONENT)

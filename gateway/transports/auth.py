@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from acp_spec.bindings.errors import error
-from acp_spec.bindings.fields import SUPPORTED_VERSIONS, is_supported
+from acp_spec.bindings.fields import AUTHORIZATION, SUPPORTED_VERSIONS, is_supported
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings
@@ -92,6 +92,15 @@ def check_version(version: str) -> None:
         known = ", ".join(SUPPORTED_VERSIONS)
         message = f"acp-version {version[:20]!r} is not spoken here; supported: {known}"
         raise _refusal(Reason.VERSION_UNSUPPORTED, message)
+
+
+def metadata_of(pairs: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
+    """The texts beside a gRPC message; a token that comes twice is refused, as over HTTP."""
+    texts = [(name, value) for name, value in pairs if isinstance(value, str)]
+    if sum(1 for name, _ in texts if name == AUTHORIZATION) > 1:
+        message = f"metadata {AUTHORIZATION}: must not be sent twice"
+        raise _refusal(Reason.INVALID_REQUEST, message)
+    return dict(texts)
 
 
 def bearer(authorization: str) -> str:

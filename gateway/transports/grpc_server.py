@@ -15,20 +15,20 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from acp_spec.bindings import fields
-from acp_spec.bindings.errors import error, grpc_status
+from acp_spec.bindings.errors import grpc_status
 from acp_spec.bindings.routes import GATEWAY_ROUTES, Route
 from acp_spec.codec import proto
 from acp_spec.codec.error_trailer import encode_trailer
 from acp_spec.model import gateway_calls as calls
 from acp_spec.model.calls import ErrorBody
-from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import payload
 from acp_spec.sdk.steady_grpc import steady_server
 from gateway.config.binds import Bind
 from gateway.config.settings import Settings, TlsSettings
 from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
 from gateway.transports.admin import ADMIN_OPERATIONS
-from gateway.transports.auth import Gate, allow, check_version
+from gateway.transports.auth import Gate, allow, check_version, metadata_of
 from gateway.transports.operations import SESSION_OPERATIONS, Caller, stream_events
 from gateway.transports.own_failures import attempted, too_many_streams
 from gateway.transports.ports import Services
@@ -156,7 +156,7 @@ class GatewayHandler:
             raise too_many_streams()
 
     def _caller(self, route: Route, context: grpc.aio.ServicerContext) -> Caller:
-        metadata = _metadata(context)
+        metadata = metadata_of(context.invocation_metadata() or ())
         check_version(metadata.get(fields.ACP_VERSION, ""))
         if route.name == _CALL_BACK:
             return Caller(self._services, LOCAL)
@@ -264,15 +264,6 @@ def _listen(server: grpc.aio.Server, bind: Bind, *, tls: TlsSettings) -> int:
 
 def _credentials(cert_file: Path, key_file: Path) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(key_file.read_bytes(), cert_file.read_bytes())])
-
-
-def _metadata(context: grpc.aio.ServicerContext) -> dict[str, str]:
-    """The texts beside the message; a token that comes twice is refused, as over HTTP."""
-    pairs = [pair for pair in context.invocation_metadata() or () if isinstance(pair[1], str)]
-    if sum(1 for name, _ in pairs if name == fields.AUTHORIZATION) > 1:
-        message = f"metadata {fields.AUTHORIZATION}: must not be sent twice"
-        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
-    return dict(pairs)
 
 
 def _trace(metadata: dict[str, str]) -> Trace:
