@@ -109,9 +109,7 @@ JsonFlag = Annotated[
 
 # What could move a cursor, colour, retitle or reorder a terminal's text (escape sequences, C1, the
 # directions of bidirectional text), and half characters, which cannot be written at all.
-_CONTROLS = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-)
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _NOT_PRINTED = re.compile(f"[{_CONTROLS}]")
 _NOT_IN_A_LINE = re.compile(f"[{_CONTROLS}\\t\\n]")
 

@@ -111,7 +111,7 @@ def test_pages_follow_one_another_by_the_last_id(client: Client) -> None:
         if "next" not in page:
             break
         target = f"/v1/sessions?limit=2&after={page['next']}"
-    assert seen == sorted(seen)
+    assert seen == sorted(seen, reverse=True)
     assert len(seen) == 5
 
 
