@@ -70,6 +70,7 @@ class Gateway:
     erasing: Erasing
     contexts: ContextMaker
     outbox: Outbox
+    sessions: SessionService
     services: Services
     gate: Gate
     metrics: Metrics
@@ -142,8 +143,9 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         erasing=erasing,
         contexts=contexts,
     )
+    sessions = SessionService(parts)
     services = Services(
-        sessions=SessionService(parts),
+        sessions=sessions,
         components=registry,
         workflows=workflows,
         tokens=tokens,
@@ -167,6 +169,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         erasing=erasing,
         contexts=contexts,
         outbox=outbox,
+        sessions=sessions,
         services=services,
         gate=_gate(settings, tokens),
         metrics=ground.metrics,

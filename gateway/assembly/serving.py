@@ -160,15 +160,21 @@ async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -
 
 
 async def _drain(gateway: Gateway, http: HttpServer, *, grpc: GrpcServer) -> None:
+    """Say so, begin nothing, let calls in flight end; only then stop listening.
+
+    Until then `/readyz` is a 503 that says why, and call-backs of operations still have somebody.
+    """
     gateway.unready.add("shutting down")
+    gateway.sessions.close()
     gateway.executors.draining = True
     grace_s = gateway.settings.grace.drain_grace_ms / 1000
     await grpc.drain()
     gateway.hub.drain(gateway.settings.grace.drain_grace_ms)
-    http.drain()
+    http.app.streams.close_all()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(grace_s):
             await gateway.executors.idle()
+    http.drain()
     gateway.hub.close()
     await grpc.stop(min(1.0, grace_s))
     http.stop()

@@ -74,6 +74,8 @@ class Openings:
         self._chance = chance
         self._limits = limits
         self._unwritten_keys: dict[bytes, _Key] = {}
+        self.closed = False
+        """Set when the gateway stops: what is open may end, nothing new begins."""
         self._pins_of: Catalog | None = None
         self._pins_by_workflow: dict[str, dict[str, str]] = {}
 
@@ -86,6 +88,11 @@ class Openings:
         known = self._known(request, principal, digest=digest)
         if known is not None:
             return known, False
+        if self.closed:
+            message = "the gateway is shutting down: open the session at another, or in a moment"
+            raise AcpFailure(
+                error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
+            )
         if self._driver.open_sessions >= self._limits.max_open_sessions:
             message = f"{self._limits.max_open_sessions} sessions are open; try again later"
             raise AcpFailure(

@@ -95,6 +95,10 @@ class SessionService:
         self._erasing = parts.erasing
         self._contexts = parts.contexts
 
+    def close(self) -> None:
+        """Open no more sessions: the gateway stops."""
+        self._openings.closed = True
+
     # ---- open and look -----------------------------------------------------------------------
 
     async def open(

@@ -138,14 +138,23 @@ def readiness(client: Client) -> Iterator[int]:
 
 
 def test_while_it_drains_it_says_so_and_opens_nothing_new(begin: Callable[[], Served]) -> None:
+    """The listener went first once: nobody was told why, and call-backs had nowhere to go."""
     served = begin()
     with Client(served.url) as client, Client(served.url) as other:
         session_id = open_slow(client, 1500)
         until_sent(client.events(session_id))
         assert other.get("/readyz").status == 200
         served.process.send_signal(signal.SIGTERM)
-        answers = set(readiness(other))
-        assert answers <= {200, 503}
+        until = monotonic() + 5
+        while other.get("/readyz").status == 200:
+            assert monotonic() < until, "a draining gateway is not ready"
+        refused = other.get("/readyz")
+        assert refused.status == 503
+        assert "shutting down" in refused.text
+        body = {"workflow": "slowly", "input": {"ms": 1, "note": ""}}
+        assert other.post("/v1/sessions", body).status == 503
+        assert other.get("/healthz").status == 200
+        assert set(readiness(other)) <= {503}
     assert served.process.wait(15) == 0
 
 
