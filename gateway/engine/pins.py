@@ -13,17 +13,28 @@ CHOICE = "action:"
 
 
 def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str]) -> dict[str, str]:
-    """The pins of a session that opens now; what nobody serves yet has no pin."""
+    """The pins of a session that opens now; what nobody serves yet has no pin.
+
+    Actions are pinned only where a plan chooses them, or a client by hand: an unrelated registration
+    must not change the lineage of a workflow that never calls it.
+    """
     found: dict[str, str] = {}
     for step in workflow.steps if workflow else ():
         offer = offer_for_step(step, catalog, labels=labels)
         if offer is not None:
             found[f"step:{step.name}"] = offer.pin
-    for action in catalog.actions():
+    for action in catalog.actions() if _chooses(workflow) else ():
         offer = offer_for_action(action, catalog, labels=labels)
         if offer is not None:
             found[f"action:{action}"] = offer.pin
     return found
+
+
+def _chooses(workflow: Workflow | None) -> bool:
+    """Whether what is called is decided while the session runs."""
+    if workflow is None:
+        return True
+    return any(step.plan or step.role is StepRole.PLAN for step in workflow.steps)
 
 
 def offer_for_step(step: Step, catalog: Catalog, *, labels: dict[str, str]) -> Offer | None:

@@ -59,3 +59,11 @@ def test_what_nobody_serves_yet_has_no_pin() -> None:
         "action:quote": "fees@1.0.0",
         "action:tax": "fees@1.0.0",
     }
+
+
+def test_a_workflow_without_a_plan_pins_no_action_that_it_never_calls() -> None:
+    """Registering something unrelated changed the lineage of every session once."""
+    text = "workflow: w\nversion: 1.0.0\nsteps:\n  - {name: act, role: execute, action: quote}\n"
+    assert pins(workflow_of(text), catalog_of(PLANNER, FEES), labels={}) == {
+        "step:act": "fees@1.0.0"
+    }
