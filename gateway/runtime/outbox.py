@@ -239,13 +239,14 @@ class Outbox:
         self._more_in_store = True
 
     async def _settle_delivered(self, lines: frozenset[Line]) -> None:
-        """Lines whose rows a crash kept: settle them on disk before anything is appended.
+        """Lines whose rows a crash kept: settle them before anything is appended.
 
-        Later is too late: a second crash finds a newer file, and its end says nothing of them.
+        Later is too late: a second crash finds a newer file, and its end says nothing of them. The
+        sync before the next append takes these deletes along.
         """
         for line in lines:
             self._committer.delete(Table.OUTBOX, sequence_row(*line))
-        await self._committer.synced()
+        await self._committer.written()
 
     def _recorded(self, row: bytes) -> None:
         self._lag += 1

@@ -6,15 +6,14 @@ What it returns is asked of a gateway that finds the disk as it was at that very
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpFailure
 from acp_spec.model.session import SessionView
 from gateway.assembly.building import Gateway
-from gateway.engine.events import AttemptStarted
+from gateway.engine.events import AttemptStarted, SessionEnded
 from gateway.runtime.connection import Outgoing
 from gateway.runtime.live import Erased
 from gateway.runtime.principal import LOCAL
@@ -305,15 +304,23 @@ async def an_attempt_that_may_do_something(bench: Bench) -> Kept:
 
 
 async def a_delivered_trajectory(bench: Bench) -> Kept:
-    """A line in the trajectory files tells nothing that a power cut could take back."""
-    opened = await bench.open("quick", wait=10)
-    folder = bench.gateway.settings.data_dir / "trajectories"
-    while not (lines := list(_lines(folder))):
+    """What a line in the trajectory files tells is on disk when the line is written."""
+    seen: list[ForgetfulStore] = []
+    log = bench.gateway.outbox._trajectories
+    append = log.append
+
+    def watched(lines: Sequence[bytes], now_ms: int) -> None:
+        seen.append(bench.store.durable())
+        append(lines, now_ms)
+
+    log.append = watched  # type: ignore[method-assign]
+    opened = await bench.open("quick")
+    while not seen:
         await bench.client.get("/healthz")
-    on_disk = events_in(bench.store.durable(), opened["session_id"])
+    on_disk = events_in(seen[0], opened["session_id"])
 
     async def kept(found: Gateway) -> bool:
-        return any(type(event).__name__ == "SessionEnded" for event in on_disk) and bool(lines)
+        return any(isinstance(event, SessionEnded) for event in on_disk)
 
     return kept
 
@@ -388,8 +395,3 @@ def _step_is(session_id: str, status: str) -> Kept:
         return not status or step.status.value == status
 
     return kept
-
-
-def _lines(folder: Path) -> Iterable[bytes]:
-    for path in folder.glob("*/*.jsonl"):
-        yield from path.read_bytes().splitlines()
