@@ -182,6 +182,12 @@ class Output:
         if not self.json:
             self._notes.print(shown(text, lines=True))
 
+    def confirmed(self, question: str) -> bool:
+        """Ask the person, on standard error; no answer at all is a no."""
+        sys.stderr.write(f"{harmless(question)} [y/N]: ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def problem(self, failed: AcpError) -> None:
         """What failed and what to do, on standard error; with `--json` the error itself."""
         if self.json:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting, wrong_use
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
 
 if TYPE_CHECKING:
     from acp_spec.model.session import SessionView
+    from gateway.engine.replay import Replayed
 
 app = typer.Typer(help="Decision sessions.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="session_id, as `acp sessions list` shows it.")]
@@ -105,18 +106,26 @@ def trajectory(
 def replay(
     session_id: Id,
     data_dir: Annotated[
-        Path, typer.Option(envvar="ACP_DATA_DIR", help="The gateway's directory; it may run.")
+        Path,
+        typer.Option(
+            envvar="ACP_DATA_DIR",
+            help="The gateway's data directory, if it is not .data; the gateway may run.",
+        ),
     ] = Path(".data"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a session's journal through the engine again and prove that it commands the same."""
+    """Run a session's journal through the engine again and prove that it commands the same.
+
+    The commands are proven once the session has ended: its end holds the hash of all of them.
+    Before that, every event so far must answer a command ("proven": false).
+    """
     from gateway.cli.offline import replayed
 
     out = Output(json=as_json)
     with reporting(out):
         result = replayed(data_dir, session_id)
     text = f"{session_id}: {result.events} events, {result.commands} commands"
-    out.value(result, text=f"{text}, {'the same' if result.same else result.difference}")
+    out.value(result, text=f"{text}, {_found(result)}")
     if not result.same:
         raise typer.Exit(Exit.FAILED)
 
@@ -149,11 +158,23 @@ def delete(
     from acp_spec.model.gateway_calls import Empty
 
     out = Output(json=as_json)
-    if not yes and not typer.confirm(f"Erase the payloads of {session_id} for good?"):
-        raise typer.Exit(Exit.REFUSED)
+    if not yes and as_json:
+        wrong_use(out, "--json asks nothing: add --yes to erase the session's payloads for good")
+    with reporting(out):
+        if not yes and not out.confirmed(f"Erase the payloads of {session_id} for good?"):
+            raise typer.Exit(Exit.REFUSED)
     with connected(out, gateway, token=token) as remote:
         remote.tell(Empty, "delete_session", session_id)
     out.value({"session_id": session_id, "erased": True}, text=f"{session_id} is erased")
+
+
+def _found(result: "Replayed") -> str:
+    """What the replay says about the session, in words."""
+    if result.proven:
+        return "the same"
+    if result.same:
+        return "not ended: the events so far are explained, the commands are proven only at the end"
+    return result.difference
 
 
 def _cells(view: "SessionView") -> tuple[str, ...]:

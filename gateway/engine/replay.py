@@ -1,8 +1,9 @@
 """Running a journal through the engine again: the same commands, and every event explained.
 
 Two proofs. At its end a session wrote down the hash of all its commands; the replay must come to
-the same. And each event that the engine causes must answer a command that was outstanding: a call
-that nobody asked for, or a timer that nobody set, is a difference.
+the same: before the end nothing is proven of the commands. And each event that the engine causes
+must answer a command that was outstanding: a call that nobody asked for, or a timer that nobody
+set, is a difference.
 """
 
 from collections.abc import Iterable, Iterator
@@ -66,12 +67,17 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a replay found; `difference` is empty when the commands are the same."""
+    """What a replay found; `difference` is empty when nothing is.
+
+    `proven`: the session has ended, and the replay came to the hash of commands of that end. Until
+    then `same` only says that every event so far is explained.
+    """
 
     session_id: str
     events: int
     commands: int
     same: bool
+    proven: bool
     difference: str = ""
 
 
@@ -118,6 +124,7 @@ def check(events: Iterable[AnyEvent], workflow: Workflow | None) -> Replayed:
         events=len(played),
         commands=sum(len(one.commands) for one in played),
         same=not difference,
+        proven=not difference and any(_written_digest(one) for one in played),
         difference=difference,
     )
 
@@ -125,10 +132,15 @@ def check(events: Iterable[AnyEvent], workflow: Workflow | None) -> Replayed:
 def _digest_difference(played: list[Played]) -> str:
     """The hash that the session wrote down at its end, against that of the commands before it."""
     for one in played:
-        written = one.event.commands_digest if isinstance(one.event, SessionEnded) else ""
+        written = _written_digest(one)
         if written and one.digest.hex() != written:
             return f"event {one.number}: the commands before it hash to another digest"
     return ""
+
+
+def _written_digest(one: Played) -> str:
+    """The hash that this event wrote down, if it is the session's end."""
+    return one.event.commands_digest if isinstance(one.event, SessionEnded) else ""
 
 
 def _unexplained(played: list[Played]) -> str:

@@ -141,6 +141,7 @@ def test_looking_at_sessions(acp: Acp, served: Served) -> None:
     assert "is SUCCEEDED" in acp("sessions", "cancel", ids[0]).stdout
     assert acp("sessions", "delete", ids[0], stdin="n\n").exit_code == 8
     assert acp("sessions", "delete", ids[0], "--yes").exit_code == 0
+    assert acp("sessions", "delete", ids[1], "--json", "--yes").stdout.startswith("{")
     gone = acp("sessions", "show", ids[0])
     assert (gone.exit_code, "NOT_FOUND" in gone.stderr) == (3, True)
 
@@ -215,3 +216,18 @@ def test_settings_that_cannot_be_used_name_their_source(root: typer.Typer) -> No
     ran = CliRunner().invoke(root, ["serve", "--http", "nonsense"])
     assert ran.exit_code == 2
     assert "http.bind (from --http)" in ran.stderr
+
+
+def test_erasing_asks_on_standard_error_and_a_program_must_say_yes(
+    acp: Acp, served: Served
+) -> None:
+    served.house.sessions.ends_at_once = True
+    acp("run", "hotline", "--input", "{}")
+    (session_id,) = served.house.sessions.kept
+    asked = acp("sessions", "delete", session_id, stdin="")
+    assert (asked.exit_code, asked.stdout) == (8, "")
+    assert "for good? [y/N]" in asked.stderr
+    program = acp("sessions", "delete", session_id, "--json", stdin="y\n")
+    assert (program.exit_code, program.stdout) == (2, "")
+    assert "--yes" in json.loads(program.stderr)["error"]["message"]
+    assert acp("sessions", "show", session_id).exit_code == 0

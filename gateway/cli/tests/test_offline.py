@@ -7,10 +7,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from acp_spec.model.enums import Mode
 from acp_spec.model.errors import AcpFailure
 from gateway.cli.offline import offline_tokens, opened, replayed
+from gateway.engine.events import Opened
 from gateway.runtime.tokens import TokenRequest
+from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Table
+from gateway.stores.tables import session_row
 
 SESSION = "01M8M0B2BS0003F93212J7KZTE"
 
@@ -55,3 +59,19 @@ def test_replaying_needs_a_store_and_a_session_in_it(tmp_path: Path) -> None:
         pass
     with pytest.raises(AcpFailure, match="no journal"):
         replayed(tmp_path, SESSION)
+
+
+def test_a_session_that_has_not_ended_is_explained_so_far_and_nothing_is_called_proven(
+    root: typer.Typer, tmp_path: Path
+) -> None:
+    opening = Opened(at_ms=1, session_id=SESSION, lineage_id=f"{SESSION}.0", mode=Mode.MANUAL)
+    with opened(tmp_path) as store:
+        sealer, batch = Sealer(store), store.batch()
+        batch.put(Table.KEY, session_row(SESSION), sealer.new_key(SESSION))
+        batch.put(Table.JOURNAL, *sealer.encode_record(SESSION, 1, events=(opening,)))
+        store.write(batch)
+    told = CliRunner().invoke(root, ["sessions", "replay", SESSION, "--data-dir", str(tmp_path)])
+    assert told.exit_code == 0
+    assert "explained, the commands are proven only at the end" in told.stdout
+    as_json = ["sessions", "replay", SESSION, "--data-dir", str(tmp_path), "--json"]
+    assert json.loads(CliRunner().invoke(root, as_json).stdout)["proven"] is False

@@ -38,16 +38,20 @@ def test_a_journal_gives_the_same_state_and_commands() -> None:
     play = four()
     found = replay.check(play.journal, play.workflow)
     assert found.same, found.difference
+    assert found.proven
     assert found.events == len(play.journal)
     state, played = replay.play(play.journal, play.workflow)
     assert state == play.state
     assert sum(len(one.commands) for one in played) == found.commands
 
 
-def test_a_journal_whose_session_has_not_ended_is_fine_too() -> None:
+def test_a_journal_whose_session_has_not_ended_is_explained_so_far_and_not_proven() -> None:
     play = four()
     for kept in range(1, len(play.journal)):
-        assert replay.check(play.journal[:kept], play.workflow).same
+        found = replay.check(play.journal[:kept], play.workflow)
+        assert found.same
+        assert not found.proven
+        assert b'"proven":false' in msgspec.json.encode(found)
 
 
 def test_an_outcome_that_was_changed_afterwards_is_found() -> None:
@@ -61,6 +65,7 @@ def test_an_outcome_that_was_changed_afterwards_is_found() -> None:
     wrong = msgspec.structs.replace(play.journal[-1], commands_digest="00")
     found = replay.check([*play.journal[:-1], wrong], play.workflow)
     assert "another digest" in found.difference
+    assert not found.proven
 
 
 def test_an_event_that_cannot_follow_what_came_before_is_told_with_its_number() -> None:
