@@ -74,16 +74,21 @@ def begin(workflow: Workflow | None, opened: Opened) -> tuple[SessionState, list
 
 def step(state: SessionState, event: AnyEvent) -> tuple[SessionState, list[Command]]:
     """The state after `event`, and what is to be done. Raising here is a fault of ours."""
-    handler, shard = HANDLERS[type(event)]
     new = evolve(state)
-    new.now_ms = max(state.now_ms, event.at_ms)
-    new.sequence = state.sequence + 1
+    return new, apply(new, event)
+
+
+def apply(state: SessionState, event: AnyEvent) -> list[Command]:
+    """`step` within a state that its caller alone holds (from `evolve`): one copy, many events."""
+    handler, shard = HANDLERS[type(event)]
+    state.now_ms = max(state.now_ms, event.at_ms)
+    state.sequence += 1
     version = list(state.version)
     version[shard] += 1
-    new.version = (version[0], version[1], version[2])
-    commands = handler(new, event)
-    new.commands_digest = commands_digest(new.commands_digest, commands)
-    return new, commands
+    state.version = (version[0], version[1], version[2])
+    commands = handler(state, event)
+    state.commands_digest = commands_digest(state.commands_digest, commands)
+    return commands
 
 
 def commands_digest(before: bytes, commands: list[Command]) -> bytes:

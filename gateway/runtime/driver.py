@@ -20,8 +20,8 @@ from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Decided, Event, Opened, TimerFired
 from gateway.engine.policies import policy_for
 from gateway.engine.shards import changed
-from gateway.engine.states import CallState, Phase, SessionState
-from gateway.engine.step import begin, step
+from gateway.engine.states import CallState, Phase, SessionState, evolve
+from gateway.engine.step import apply, begin
 from gateway.engine.world import World
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Clock
@@ -162,10 +162,11 @@ class Driver:
                     if event is not None:
                         todo.appendleft(event)  # applied before anything else is asked: one budget
                 case Event():
-                    live.state, commands = step(live.state, item)
+                    if live.state is before:
+                        live.state = evolve(live.state)  # one copy for all events of this record
+                    todo.extend(apply(live.state, item))
                     record.append(item)
                     self._observer.seen(live.state, item)
-                    todo.extend(commands)
                 case _:
                     acts.append(item)
         self._commit(live, before, record=record, acts=acts)

@@ -13,7 +13,7 @@ from acp_spec.model.errors import AcpFailure, Reason
 from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Opened, SessionErased
 from gateway.engine.states import SessionState
-from gateway.engine.step import begin, step
+from gateway.engine.step import apply, begin
 from gateway.stores.errors import KeyGone, RecordError, StoreCorrupt
 from gateway.stores.event_codec import Sealer
 from gateway.stores.journal import read_events
@@ -132,5 +132,5 @@ def replay(events: Iterable[AnyEvent], workflow_of: WorkflowOf) -> SessionState 
             assert isinstance(event, Opened), "a journal begins with the opening"
             state, _ = begin(workflow_of(event.workflow_digest), event)
         else:
-            state, _ = step(state, event)
+            apply(state, event)
     return state

@@ -1,7 +1,7 @@
 """Counters and histograms that cost half a microsecond, turned into Prometheus' form when scraped.
 
 A counter is a number in a dict, a histogram a list of numbers; the library's own take a lock, a
-clock and checks at every use (12 us a call together). Used on one thread, the event loop's.
+clock and checks at every use (8 us an attempt in a busy gateway). Used on one thread, the loop's.
 """
 
 from bisect import bisect_left
