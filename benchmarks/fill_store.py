@@ -1,7 +1,7 @@
 """Many finished sessions on disk, quickly: a real one's rows, copied under other names.
 
 The gateway of the directory must not run. What is written is what a gateway writes: a key, sealed
-journal records, shard rows and a list row for each session.
+journal records, shard rows and list rows for each session.
 """
 
 import secrets
