@@ -49,6 +49,10 @@ class NotAllowed(ValueError):
     """An address that may not be served as asked; the message says what to do."""
 
 
+class CannotListen(OSError):
+    """An address that cannot be bound; the message says why and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     host: str
@@ -107,6 +111,8 @@ class Server:
         """Open the ports; `http` and `grpc` are then the addresses really bound."""
         self.dispatcher = Dispatcher(self._component, token=self._token)
         http, grpc_address = self._asked
+        if grpc_address is not None:
+            _bound(grpc_address, "ACP_GRPC_PORT").close()  # gRPC itself would not say what is wrong
         self._uvicorn = await self._start_http(http) if http else None
         self._grpc = await self._start_grpc(grpc_address) if grpc_address else None
 
@@ -128,8 +134,7 @@ class Server:
         return drained
 
     async def _start_http(self, asked: Address) -> _Uvicorn:
-        family = socket.AF_INET6 if ":" in asked.host else socket.AF_INET
-        bound = socket.create_server((asked.host, asked.port), family=family, backlog=BACKLOG)
+        bound = _bound(asked, "ACP_PORT")
         self.http = Address(asked.host, bound.getsockname()[1])
         config = uvicorn.Config(
             HttpFront(self.dispatcher),
@@ -166,6 +171,20 @@ class Server:
         return server
 
 
+def _bound(asked: Address, setting: str) -> socket.socket:
+    """A socket that listens there; raises CannotListen with the setting that says where."""
+    family = socket.AF_INET6 if ":" in asked.host else socket.AF_INET
+    try:
+        return socket.create_server((asked.host, asked.port), family=family, backlog=BACKLOG)
+    except OSError as problem:
+        system = problem.errno is not None and not isinstance(problem, socket.gaierror)
+        why = os.strerror(problem.errno or 0) if system else str(problem)
+        raise CannotListen(
+            f"cannot listen on {asked}: {why}; choose another address with ACP_HOST and {setting}"
+            " (0 = any free port)"
+        ) from None
+
+
 def run(component: Component, *, http: str | None = None, grpc: str | None = None) -> None:
     """Serve until SIGTERM or SIGINT. What is not given comes from the environment:
     ACP_HOST (127.0.0.1), ACP_PORT and ACP_GRPC_PORT (0 = any free), ACP_TOKEN, ACP_DRAIN_S.
@@ -182,7 +201,10 @@ def run(component: Component, *, http: str | None = None, grpc: str | None = Non
     except ValueError as problem:
         raise SystemExit(str(problem)) from None
     drain_s = float(os.environ.get("ACP_DRAIN_S", DRAIN_S_DEFAULT))
-    clean = uvloop.run(_until_signalled(server, drain_s))
+    try:
+        clean = uvloop.run(_until_signalled(server, drain_s))
+    except CannotListen as problem:
+        raise SystemExit(f"{component.name}: {problem}") from None
     if not clean:
         # A sync handler that ignores `call.cancelled` holds its thread; do not wait for it.
         sys.stdout.flush()

@@ -16,10 +16,17 @@ from typing import Any
 import msgspec
 import uvloop
 
+from acp_spec.sdk.cli import Exit
 from gateway.assembly.building import Gateway, build
 from gateway.config.settings import Settings
 from gateway.runtime.restart import open_sessions, resume_all
-from gateway.stores.errors import StoreError
+from gateway.stores.errors import (
+    DirectoryUnusable,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreTooNew,
+)
 from gateway.telemetry.logs import configure_logs, get_log
 from gateway.telemetry.span_export import OtlpSpans
 from gateway.transports.attach_server import AttachHandler
@@ -27,6 +34,13 @@ from gateway.transports.grpc_server import GrpcServer
 from gateway.transports.http_server import HttpServer
 
 EXIT_OK, EXIT_UNAVAILABLE = 0, 5
+EXIT_OF_REFUSED_START: dict[type[StoreError], Exit] = {
+    DirectoryUnusable: Exit.USAGE,
+    StoreBusy: Exit.REFUSED,
+    StoreCorrupt: Exit.REFUSED,
+    StoreTooNew: Exit.REFUSED,
+}
+"""Why the data directory lets no gateway start; what is not here failed: FAILED."""
 SECOND_SIGNAL_EXIT = 130
 COLLECT_AFTER = 10_000
 """Objects made before the collector looks. States and events are trees (`gc=False`: it skips them),
@@ -42,7 +56,7 @@ def serve(settings: Settings) -> int:
         gateway = build(settings)
     except StoreError as problem:
         print(f"cannot start: {problem}", file=sys.stderr)  # noqa: T201
-        return EXIT_UNAVAILABLE
+        return EXIT_OF_REFUSED_START.get(type(problem), Exit.FAILED)
     try:
         return uvloop.run(_run(gateway))
     except StoreError as problem:

@@ -25,6 +25,10 @@ class StoreFailed(StoreError):
     """A read, write or sync did not happen (disk full, input/output error, store closed)."""
 
 
+class DirectoryUnusable(StoreFailed):
+    """The data directory cannot be made, or not be read and written by this user."""
+
+
 class RecordError(StoreError):
     """One record of one session cannot be used; the others can."""
 

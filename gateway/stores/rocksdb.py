@@ -27,6 +27,7 @@ from rocksdict import (
 )
 
 from gateway.stores.errors import (
+    DirectoryUnusable,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -59,6 +60,9 @@ DIRECTORY_MODE = 0o700  # it holds the keys of sessions
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a file system says that has no room for more: the disk, the quota, the file."""
 
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+"""What it says where this user may not write, or where no directory can be."""
+
 _SEALED = frozenset({Table.JOURNAL, Table.KEY})
 _BUFFER_BYTES = {Table.JOURNAL: JOURNAL_BUFFER_BYTES, Table.OUTBOX: QUEUE_BUFFER_BYTES}
 
@@ -80,7 +84,7 @@ class RocksBatch:
 class RocksStore:
     """`ports.Store` in a directory.
 
-    Opening raises StoreBusy, StoreCorrupt, StoreTooNew or StoreFailed. A torn end of the log is
+    Opening raises StoreBusy, StoreCorrupt, StoreTooNew, DirectoryUnusable or StoreFailed. A torn end of the log is
     normal (the process was killed in a write); damage before it is not, and refused: `salvage`
     opens all the same and drops what stands behind the damage. `read_only` looks at what is
     written so far, also while a gateway runs on it, and sees nothing that comes later.
@@ -95,7 +99,7 @@ class RocksStore:
         try:
             path.mkdir(parents=True, exist_ok=True, mode=DIRECTORY_MODE)
         except OSError as error:
-            raise StoreFailed(f"cannot make the data directory {path}: {error}") from error
+            raise _unusable(path, str(error.strerror)) from error
         _refuse_unknown_tables(path)
         try:
             self._db = Rdict(
@@ -292,9 +296,19 @@ def _translated(error: Exception, path: Path, *, opening: bool = False) -> Store
         )
     if text.startswith("Corruption") or (opening and not text.startswith("IO error")):
         return StoreCorrupt(
-            f"{path} is damaged ({text}): restore it from a backup; or salvage it, which keeps what"
-            " stands before the damage; or move it away and start empty"
+            f"{path} is damaged ({text}): restore it from a backup; or start with the setting"
+            " `journal.salvage: true` (ACP_JOURNAL_SALVAGE=true), which keeps what stands before the"
+            " damage; or move it away and start empty"
         )
     if any(os.strerror(number) in text for number in _FULL):
         return StoreFailed(f"no space left for {path}: free some, then restart ({text})")
+    if opening and any(os.strerror(number) in text for number in _NOT_OURS):
+        return _unusable(path, text)
     return StoreFailed(f"{path}: {text or type(error).__name__}")
+
+
+def _unusable(path: Path, why: str) -> DirectoryUnusable:
+    return DirectoryUnusable(
+        f"cannot use the data directory {path}: {why}; give another --data-dir, or let this"
+        " user make, read and write it"
+    )

@@ -193,17 +193,17 @@ class AddressGuard:
 
     def _checked(self, address: Address, target: Target) -> str:
         plain = unmapped(address)
+        named = str(plain) if target.host == str(plain) else f"{target.host} ({plain})"
         if not is_allowed(str(plain), self._networks):
             raise AddressRefused(
-                f"{target.host} is {plain}, which is in no network of outbound.allow"
+                f"{named} is in no network of outbound.allow"
                 f" ({', '.join(map(str, self._networks)) or 'empty'}): add it there if it is yours"
             )
         if plain.is_unspecified or plain.is_multicast:
-            raise AddressRefused(f"{target.host} is {plain}, which is not the address of a machine")
+            raise AddressRefused(f"{named} is not the address of a machine")
         if not METADATA.isdisjoint(_meanings(plain)) and not self._is_named(plain):
             raise AddressRefused(
-                f"{target.host} is {plain}, a cloud metadata service: outbound.allow must name"
-                " that very address"
+                f"{named} is a cloud metadata service: outbound.allow must name that very address"
             )
         return str(plain)
 

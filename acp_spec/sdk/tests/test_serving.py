@@ -75,6 +75,25 @@ def test_the_ready_line_says_where_it_serves(process: Process) -> None:
     assert isinstance(process.ready["pid"], int)
 
 
+@pytest.mark.parametrize("setting", ["ACP_PORT", "ACP_GRPC_PORT"])
+def test_a_port_that_is_taken_is_one_line_with_the_setting_and_status_1(
+    process: Process, setting: str
+) -> None:
+    taken = process.ready["http" if setting == "ACP_PORT" else "grpc"].rpartition(":")[2]
+    second = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+        env={**os.environ, setting: taken},
+    )
+    assert (second.returncode, second.stdout) == (1, "")
+    (line,) = second.stderr.splitlines()
+    assert line.startswith(f"process: cannot listen on 127.0.0.1:{taken}: Address already in use; ")
+    assert setting in line
+
+
 def test_without_calls_sigterm_ends_it_at_once_and_cleanly(process: Process) -> None:
     process.signal()
     assert asyncio.run(process.ended()) == 0

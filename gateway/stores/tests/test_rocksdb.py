@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.stores.errors import StoreBusy, StoreCorrupt, StoreFailed, StoreTooNew
+from gateway.stores.errors import (
+    DirectoryUnusable,
+    StoreBusy,
+    StoreCorrupt,
+    StoreFailed,
+    StoreTooNew,
+)
 from gateway.stores.ports import Table
 from gateway.stores.rocksdb import RocksStore
 from gateway.stores.tables import FORMAT_KEY
@@ -214,7 +220,7 @@ def test_a_damaged_directory_is_refused_with_advice(
     store.close()
     victim = max(tmp_path.glob(pattern))
     victim.write_bytes(damage(victim.read_bytes()))
-    with pytest.raises(StoreCorrupt, match="restore it from a backup"):
+    with pytest.raises(StoreCorrupt, match=r"restore it from a backup.*journal\.salvage: true"):
         RocksStore(tmp_path)
 
 
@@ -228,7 +234,7 @@ def test_a_directory_of_a_newer_gateway_is_refused(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_a_directory_is_a_clear_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreFailed, match="cannot make the data directory"):
+    with pytest.raises(DirectoryUnusable, match="cannot use the data directory"):
         RocksStore(tmp_path / "file" / "db")
 
 

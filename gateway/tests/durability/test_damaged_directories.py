@@ -21,7 +21,7 @@ from gateway.tests.e2e.stranger import READ, Stranger, card, serving
 from gateway.tests.served import Served, serve_gateway
 
 Serve = Callable[..., Served]
-UNAVAILABLE = 5
+USAGE, UNAVAILABLE, REFUSED = 2, 5, 8
 WORKFLOW = """
 workflow: looked
 version: 1.0.0
@@ -134,8 +134,8 @@ def test_damage_in_the_middle_is_refused_and_can_be_salvaged_by_decision(
     gateway.kill()
     damage(newest_log(folder), at=0.5)
     refused = refusal(folder)
-    assert refused.exit_code == UNAVAILABLE
-    for words in ("cannot start", "damaged", "backup", "salvage"):
+    assert refused.exit_code == REFUSED
+    for words in ("cannot start", "damaged", "backup", "journal.salvage: true"):
         assert words in refused.said
     assert "Traceback" not in refused.said
     salvaged = serve(data_dir=folder, environ={"ACP_JOURNAL_SALVAGE": "true"})
@@ -153,7 +153,7 @@ def test_a_directory_in_use_is_refused_and_the_one_who_has_it_goes_on(
 ) -> None:
     gateway = serve(data_dir=folder)
     refused = refusal(folder)
-    assert refused.exit_code == UNAVAILABLE
+    assert refused.exit_code == REFUSED
     assert "in use by another process" in refused.said
     assert "another --data-dir" in refused.said
     assert "Traceback" not in refused.said
@@ -164,8 +164,9 @@ def test_a_directory_in_use_is_refused_and_the_one_who_has_it_goes_on(
 def test_a_directory_that_is_a_file_is_refused(folder: Path) -> None:
     folder.write_text("not a directory", encoding="ascii")
     refused = refusal(folder)
-    assert refused.exit_code == UNAVAILABLE
+    assert refused.exit_code == USAGE
     assert str(folder) in refused.said
+    assert "give another --data-dir" in refused.said
     assert "Traceback" not in refused.said
 
 

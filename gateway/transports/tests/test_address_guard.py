@@ -112,8 +112,13 @@ def test_a_literal_address_is_dialled_as_it_is() -> None:
     assert dialled(names(), "::1") == ("::1",)
 
 
+def test_a_refused_address_is_named_once() -> None:
+    with pytest.raises(AddressRefused, match=r"^8\.8\.8\.8 is in no network of outbound\.allow"):
+        dialled(names(), "8.8.8.8")
+
+
 def test_one_foreign_address_refuses_the_whole_name() -> None:
-    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1, which is in no network"):
+    with pytest.raises(AddressRefused, match=r"^half\.example \(10\.0\.0\.1\) is in no network"):
         dialled(names("127.0.0.1", "10.0.0.1"), "half.example")
 
 
