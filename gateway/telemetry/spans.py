@@ -10,6 +10,7 @@ import enum
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 TRACEPARENT = re.compile(
@@ -19,6 +20,8 @@ TRACEPARENT = re.compile(
 )
 VERSION_FORBIDDEN = "ff"
 FLAG_SAMPLED = 0x01
+# A session's header is read at each of its calls: as many as run at once (~0.5 KB each).
+HEADERS_KEPT = 4_096
 # OpenTelemetry's ratio samplers look at the low 56 bits; so do we, to agree with others.
 SAMPLING_BITS = 56
 
@@ -78,6 +81,7 @@ class NoSpans:
         """Forget it."""
 
 
+@lru_cache(HEADERS_KEPT)
 def parse_traceparent(text: str) -> TraceParent | None:
     """The header's content, or None if W3C says to ignore it and start a new trace."""
     match = TRACEPARENT.fullmatch(text.strip(" \t"))
