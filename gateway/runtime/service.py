@@ -4,7 +4,6 @@ Every promise leaves after its sync: an opening, an awaited end, a cancel, feedb
 A session of another tenant is NOT_FOUND. All failures are AcpFailure.
 """
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -59,6 +58,7 @@ from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.streams import Streams
+from gateway.runtime.wakeup import Wakeup
 
 
 def _not_manual(message: str) -> AcpError:
@@ -331,15 +331,9 @@ class SessionService:
     # ---- inside ------------------------------------------------------------------------------
 
     def _find(self, session_id: str, principal: Principal) -> Live:
-        missing = AcpFailure(error(Reason.NOT_FOUND, f"there is no session {session_id!r}"))
-        if not is_session_id(session_id):
-            raise missing
-        try:
-            live = self._driver.sessions.find(session_id)
-        except Erased:
-            raise missing from None
+        live = self._driver.find(session_id) if is_session_id(session_id) else None
         if live is None or live.state.opened.tenant != principal.tenant:
-            raise missing
+            raise AcpFailure(error(Reason.NOT_FOUND, f"there is no session {session_id!r}"))
         return live
 
     async def _on_disk(self, live: Live) -> SessionState:
@@ -362,22 +356,20 @@ class SessionService:
         """Wait until `done()` holds, at most `wait_s` seconds; what holds then is on disk."""
         committer = self._driver.committer
         if not done() and wait_s > 0:
-            changed = asyncio.Event()
-            signals.append(changed.set)
+            wakeup = Wakeup(wait_s)
+            signals.append(wakeup.wake)
             try:
-                with committer.waking(changed.set):
-                    async with asyncio.timeout(wait_s):
-                        while not done() and committer.failed is None:
-                            await changed.wait()
-                            changed.clear()
-                committer.refuse_if_failed()
-                return
-            except TimeoutError:
-                pass
+                with committer.waking(wakeup.wake):
+                    while not (done() or wakeup.is_over or committer.failed):
+                        await wakeup.wait()
             finally:
-                signals.remove(changed.set)
+                signals.remove(wakeup.wake)
+                wakeup.close()
+            committer.refuse_if_failed()
+            if not wakeup.is_over:
+                return
         if done():
-            await self._driver.committer.synced()
+            await committer.synced()
 
 
 def _refuse_ended(state: SessionState) -> None:
