@@ -8,7 +8,7 @@ import hmac
 import re
 from dataclasses import dataclass
 
-from acp_spec.bindings.fields import SUPPORTED_VERSIONS, is_supported
+from acp_spec.bindings.fields import MAX_VIA, SUPPORTED_VERSIONS, is_supported
 from acp_spec.model.context import Context
 from acp_spec.model.errors import Reason
 from acp_spec.sdk.faults import refusal
@@ -73,6 +73,12 @@ def check_context(context: Context, arrival: Arrival) -> None:
         )
     if problem is not None:
         raise refusal(Reason.INVALID_REQUEST, f"The request's context is not valid: {problem}.")
+    if len(context.via) > MAX_VIA:
+        raise refusal(
+            Reason.LOOP,
+            f"The call came through {len(context.via)} gateways, at most {MAX_VIA} are allowed: "
+            "is there a circle among them?",
+        )
 
 
 def _context_problem(context: Context) -> str | None:

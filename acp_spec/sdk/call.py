@@ -17,7 +17,7 @@ from acp_spec.model.enums import SideEffect
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.sdk import faults
 from acp_spec.sdk.clock import Clock
-from acp_spec.sdk.values import write
+from acp_spec.sdk.values import check_sayable, write
 
 ProgressSink = Callable[[Progress], None]
 
@@ -80,10 +80,14 @@ class Call:
         return max(0, int(self.deadline_ms - self.clock.monotonic_ms()))
 
     def progress(self, value: object = None, message: str = "") -> None:
-        """Tell a streaming caller how far the work is; a no-op for one that only waits."""
+        """Tell a streaming caller how far the work is; a no-op for one that only waits.
+
+        Raises ValueError or TypeError for what JSON cannot say.
+        """
+        check_sayable(message)
+        told = Progress(progress=write(value), message=message)  # wrong for all, or for nobody
         if self.on_progress is not None:
-            data = write(value) if value is not None else write(None)
-            self.on_progress(Progress(progress=data, message=message))
+            self.on_progress(told)
 
     def spend_retry(self) -> bool:
         """Take one retry from the caller's budget before repeating a call of your own; False =

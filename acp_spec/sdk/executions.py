@@ -142,14 +142,15 @@ class Executions:
         try:
             result = await handling.run_function(work, attempt.running, pool=self._pool)
             if isinstance(result, LongWork):
-                return handling.signed(self._accept(attempt, result), call)
+                return handling.signed(self._accept(attempt, result), order.target, call=call)
         except AcpFailure as failure:
             failed = settled_error(failure.error, order.target.effect)
         except (Exception, asyncio.CancelledError) as raised:
             failed = handling.failed(raised, order.target, running=attempt.running)
         else:
-            return handling.signed(handling.response_of(result, order.target, call=call), call)
-        return handling.signed(ErrorBody(error=failed), call)
+            made = handling.response_of(result, order.target, call=call)
+            return handling.signed(made, order.target, call=call)
+        return handling.signed(ErrorBody(error=failed), order.target, call=call)
 
     async def _settle(self, attempt: Attempt, outcome: Outcome) -> None:
         if attempt.flight is None:
@@ -180,9 +181,10 @@ class Executions:
         timer = self._clock.call_later(
             call.deadline_ms - self._clock.monotonic_ms(), lambda: running.stop(Reason.TIMEOUT)
         )
-        outcome = await self._outcome_of(attempt, long_work)
+        made = await self._outcome_of(attempt, long_work)
         timer.cancel()
-        state = _operation_state(handling.signed(outcome, call))
+        outcome = handling.signed(made, order.target, call=call)
+        state = _operation_state(outcome)
         await self._books.operations.finish(
             order.context.call_id,
             state,

@@ -19,7 +19,6 @@ from acp_spec.bindings.errors import error
 from acp_spec.bindings.fields import MAX_RESPONSE_BYTES
 from acp_spec.codec.payloads import check_each
 from acp_spec.codec.refusals import Direction
-from acp_spec.codec.scan import PayloadRefused, check_payload
 from acp_spec.model.calls import (
     ErrorBody,
     ExecuteResponse,
@@ -36,7 +35,7 @@ from acp_spec.sdk.call import Call
 from acp_spec.sdk.component import Target
 from acp_spec.sdk.faults import settled_error
 from acp_spec.sdk.running import Running
-from acp_spec.sdk.values import JsonText, write
+from acp_spec.sdk.values import JsonText, check_sayable, write
 
 Outcome: TypeAlias = Response | ErrorBody
 
@@ -114,10 +113,15 @@ def response_of(result: object, target: Target, *, call: Call) -> Outcome:
     try:
         response = _typed(result, target, done=done)
     except (TypeError, ValueError, msgspec.MsgspecError) as problem:
-        log.error("%s returned what cannot be sent: %s", target.name, problem)
-        message = f"{target.name} ran, but what it returned cannot be sent: {problem}."
-        return ErrorBody(error=error(Reason.INTERNAL, message, side_effect=done))
+        return _unsendable(problem, target, side_effect=done)
     return response
+
+
+def _unsendable(problem: Exception, target: Target, *, side_effect: SideEffect) -> ErrorBody:
+    said = str(problem).encode(errors="replace").decode()
+    log.error("%s made an answer that cannot be sent: %s", target.name, said)
+    message = f"{target.name} ran, but its answer cannot be sent: {said}."
+    return ErrorBody(error=error(Reason.INTERNAL, message, side_effect=side_effect))
 
 
 def _done(target: Target, call: Call) -> SideEffect:
@@ -140,12 +144,12 @@ def _typed(result: object, target: Target, *, done: SideEffect) -> Response:
     return result
 
 
-def _check_payloads(response: Response) -> None:
+def _check_payloads(made: msgspec.Struct) -> None:
     """A handler's own payloads enter here: one that is no JSON would break the message around
     it.
     """
     try:
-        check_each(response, Direction.RESPONSE, max_bytes=MAX_RESPONSE_BYTES)
+        check_each(made, Direction.RESPONSE, max_bytes=MAX_RESPONSE_BYTES)
     except AcpFailure as failure:
         raise ValueError(failure.error.message) from None
 
@@ -153,14 +157,8 @@ def _check_payloads(response: Response) -> None:
 def output_of(result: object, target: Target) -> Payload:
     """A handler's output as payload text, checked. Raises ValueError or TypeError."""
     output = write(result)
-    data = bytes(output)
-    if isinstance(result, JsonText | msgspec.Raw):
-        try:
-            check_payload(data, max_bytes=MAX_RESPONSE_BYTES)
-        except PayloadRefused as refused:
-            raise ValueError(str(refused)) from None
-    elif len(data) > MAX_RESPONSE_BYTES:
-        raise ValueError(f"{len(data)} bytes of output, at most {MAX_RESPONSE_BYTES} may be sent")
+    if not bytes(output):
+        raise ValueError("an empty text is no JSON; return None for null")
     _report_wrong_output(result, target)
     return output
 
@@ -176,13 +174,29 @@ def _report_wrong_output(result: object, target: Target) -> None:
         log.error("%s returned an output against its output_schema: %s", target.name, problem)
 
 
-def signed(outcome: Outcome, call: Call) -> Outcome:
-    """The envelope: what the call used, on successes and errors alike."""
-    if not (call.retries_spent or call.usage or call.llm_calls):
-        return outcome
-    return msgspec.structs.replace(
-        outcome,
-        retries_spent=outcome.retries_spent or call.retries_spent,
-        usage=outcome.usage or call.usage,
-        llm_calls=outcome.llm_calls or tuple(call.llm_calls),
-    )
+def signed(outcome: Outcome, target: Target, *, call: Call) -> Outcome:
+    """The envelope: what the call used, on successes and errors alike; and the last look at what
+    a handler made. An answer that cannot be sent as it is becomes an error that can.
+    """
+    if call.retries_spent or call.usage or call.llm_calls:
+        outcome = msgspec.structs.replace(
+            outcome,
+            retries_spent=outcome.retries_spent or call.retries_spent,
+            usage=outcome.usage or call.usage,
+            llm_calls=outcome.llm_calls or tuple(call.llm_calls),
+        )
+    try:
+        _check_whole(outcome)
+    except (TypeError, ValueError) as problem:
+        stated = outcome.error.side_effect if isinstance(outcome, ErrorBody) else None
+        return _unsendable(problem, target, side_effect=stated or _done(target, call))
+    return outcome
+
+
+def _check_whole(outcome: Outcome) -> None:
+    """Numbers and texts of the whole answer, and the payloads that nobody looked at before."""
+    check_sayable(outcome)
+    if isinstance(outcome, ErrorBody):
+        _check_payloads(outcome)
+    for llm_call in outcome.llm_calls:
+        _check_payloads(llm_call)
