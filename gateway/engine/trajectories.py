@@ -26,6 +26,7 @@ from acp_spec.model.trajectory import (
     ReflectionRow,
     Trajectory,
 )
+from gateway.engine.events import AttemptStarted
 from gateway.engine.states import AttemptState, CallState, SessionState
 from gateway.engine.views import lineage
 
@@ -156,40 +157,44 @@ def _call_row(call: CallState) -> Attempt:
 
 
 def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> Attempt:
+    """What did not happen to this attempt is left out."""
+    row: dict[str, object] = {
+        "attempt": attempt.number,
+        "side_effect": attempt.side_effect,
+        "queued_at": rfc3339(attempt.queued_at_ms),
+        "budget_left": attempt.budget_left,
+        "late": attempt.late is not None,
+    }
     started, ended, refused = attempt.started, attempt.ended, attempt.refused
-    replace = msgspec.structs.replace
-    row = replace(
-        base,
-        attempt=attempt.number,
-        side_effect=attempt.side_effect,
-        queued_at=rfc3339(attempt.queued_at_ms),
-        budget_left=attempt.budget_left,
-        late=attempt.late is not None,
-    )
-    if refused is not None:
-        return replace(row, error=refused.error, ended_at=rfc3339(refused.at_ms))
-    if started is not None:
-        row = replace(
-            row,
-            component=started.component,
-            component_version=started.version,
-            instance=started.instance,
-            sent_at=rfc3339(started.at_ms),
-            wait_ms=started.wait_ms,
-            timeout_ms=started.timeout_ms,
-            breaker=started.breaker,
-            signals=started.signals,
-            parameter_version=started.parameter_version,
-        )
     final = attempt.operation or ended
-    if final is None:
-        return row
-    ended_at = rfc3339(final.at_ms)
-    row = replace(row, error=final.error or _refusal(call, attempt), ended_at=ended_at)
+    if refused is not None:
+        row |= {"error": refused.error, "ended_at": rfc3339(refused.at_ms)}
+    elif started is not None:
+        row |= _start(started)
+    if final is not None:
+        row["ended_at"] = rfc3339(final.at_ms)
+        row["error"] = final.error or _refusal(call, attempt)
+        if final.error is None:
+            row["output"] = _output(call, final.response)
     if ended is not None:
-        version = ended.served_version or row.component_version
-        row = replace(row, retries_spent=ended.retries_spent, component_version=version)
-    return row if final.error else replace(row, output=_output(call, final.response))
+        row["retries_spent"] = ended.retries_spent
+        if ended.served_version:
+            row["component_version"] = ended.served_version
+    return msgspec.structs.replace(base, **row)
+
+
+def _start(started: AttemptStarted) -> dict[str, object]:
+    return {
+        "component": started.component,
+        "component_version": started.version,
+        "instance": started.instance,
+        "sent_at": rfc3339(started.at_ms),
+        "wait_ms": started.wait_ms,
+        "timeout_ms": started.timeout_ms,
+        "breaker": started.breaker,
+        "signals": started.signals,
+        "parameter_version": started.parameter_version,
+    }
 
 
 def _refusal(call: CallState, attempt: AttemptState) -> AcpError | None:

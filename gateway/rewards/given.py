@@ -80,7 +80,7 @@ def _not_judged(trajectory: Trajectory) -> list[QualityReward]:
 
 
 def _not_reached(trajectory: Trajectory, reflect_steps: Iterable[str]) -> list[QualityReward]:
-    if trajectory.ended_at_ms is None:
+    if not trajectory.ended_at:
         return []
     reached = {row.step for row in trajectory.calls if row.role == StepRole.REFLECT.value}
     reason = trajectory.error.reason if trajectory.error else trajectory.status.value
@@ -115,7 +115,7 @@ def _operational(trajectory: Trajectory) -> OperationalReward:
         fell_back=trajectory.fell_back,
         failed=status is SessionStatus.FAILED,
         cancelled=status is SessionStatus.CANCELLED,
-        attempts=sum(row.sent_at_ms is not None for row in trajectory.calls),
+        attempts=sum(row.sent_at != "" for row in trajectory.calls),
         calls=len({row.call_id for row in trajectory.calls}),
         duration_ms=_duration_ms(trajectory),
     )
@@ -123,8 +123,7 @@ def _operational(trajectory: Trajectory) -> OperationalReward:
 
 def _duration_ms(trajectory: Trajectory) -> int:
     """To the end; of a session still open, to the last answer."""
-    answered = [row.ended_at_ms for row in trajectory.calls if row.ended_at_ms is not None]
-    last = trajectory.ended_at_ms
+    begun, last = trajectory.opened_at_ms, trajectory.ended_at_ms
     if last is None:
-        last = max(answered, default=trajectory.opened_at_ms)
-    return max(0, last - trajectory.opened_at_ms)
+        last = max((row.ended_at_ms or begun for row in trajectory.calls), default=begun)
+    return max(0, last - begun)
