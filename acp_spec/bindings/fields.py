@@ -29,7 +29,6 @@ RETRY_AFTER: Final = "retry-after"
 LAST_EVENT_ID: Final = "last-event-id"
 
 TRACE_FIELDS: Final = (TRACEPARENT, TRACESTATE, BAGGAGE)
-COMPARED_WITH_BODY: Final = (IDEMPOTENCY_KEY, ACP_VERSION)
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"

@@ -36,8 +36,3 @@ class BackoffPolicy:
             OptionChance(option=Option.RETRY, wait_ms=wait_ms, probability=1.0),
             OptionChance(option=Option.GIVE_UP, probability=0.0),
         )
-
-
-def policy_from(params: bytes) -> BackoffPolicy:
-    """The policy of a workflow's `recovery` block; msgspec.ValidationError names a bad field."""
-    return BackoffPolicy(msgspec.json.decode(params or b"{}", type=Backoff))

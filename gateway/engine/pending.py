@@ -31,11 +31,6 @@ def lost_attempt(state: SessionState, call: CallState, *, at_ms: int) -> Attempt
     )
 
 
-def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
-    """The end of every attempt that was in flight when the gateway stopped."""
-    return [lost_attempt(state, call, at_ms=at_ms) for call in attempts_in_flight(state)]
-
-
 def pending(state: SessionState, at_ms: int) -> list[Command]:
     """The commands that bring a recovered session back to work."""
     if state.terminal:

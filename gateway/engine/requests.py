@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from acp_spec.bindings.fields import SETTLED_CALL_BYTES
 from acp_spec.codec.json import encode
 from acp_spec.codec.json_text import array_of, object_of
 from acp_spec.model.calls import PlanLimits, SettledCall
@@ -18,9 +19,6 @@ from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Step
 from gateway.engine.scope import error_text
 from gateway.engine.states import CallState, SessionState
-
-CALL_ITEM_BYTES_MAX = 64 * 1024
-"""Items in `calls[]` beyond this are cut with a marker (SPEC section 3)."""
 
 _ARGUMENTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -183,6 +181,6 @@ def settled_call(call: CallState) -> SettledCall:
 
 
 def _cut(text: bytes) -> tuple[bytes, bool]:
-    if len(text) <= CALL_ITEM_BYTES_MAX:
+    if len(text) <= SETTLED_CALL_BYTES:
         return text, False
     return msgspec.json.encode({"truncated": True, "bytes": len(text)}), True

@@ -109,7 +109,7 @@ def execution_row(call: CallState) -> Row:
 
 
 def changed(before: SessionState | None, after: SessionState) -> list[Row]:
-    """The rows that these events changed."""
+    """The rows that these events changed; every row of the state where there was none before."""
     rows: list[Row] = []
     old = before.version if before else (0, 0, 0)
     moved = after.terminal and after.version != old  # judged, or answered late, after the end
@@ -139,9 +139,3 @@ def _feedback_rows(before: SessionState | None, after: SessionState) -> list[Row
             data = msgspec.json.encode({**text, "version": entry.version, "time": feedback.time})
             rows.append(Row(shard=Shard.FEEDBACK, key=name, data=data))
     return rows
-
-
-def all_rows(state: SessionState) -> list[Row]:
-    """Every row this state should have, for comparing with what is stored."""
-    calls = [execution_row(call) for call in state.calls.values() if not call.open]
-    return [plan_row(state), *calls, *_feedback_rows(None, state)]

@@ -102,10 +102,6 @@ class Committer:
         key, record = self._sealer.encode_record(session_id, first_sequence, events=events)
         self.put(Table.JOURNAL, key, record)
 
-    def put_sealed(self, session_id: str, table: Table, *, key: bytes, plain: bytes) -> None:
-        """Put a row that holds payloads of a session, sealed with its key."""
-        self.put(table, key, self._sealer.seal(session_id, table, key=key, plain=plain))
-
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         """Put a row in this tick's batch."""
         self._open_batch().put(table, key, value)

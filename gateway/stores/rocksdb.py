@@ -84,10 +84,10 @@ class RocksBatch:
 class RocksStore:
     """`ports.Store` in a directory.
 
-    Opening raises StoreBusy, StoreCorrupt, StoreTooNew, DirectoryUnusable or StoreFailed. A torn end of the log is
-    normal (the process was killed in a write); damage before it is not, and refused: `salvage`
-    opens all the same and drops what stands behind the damage. `read_only` looks at what is
-    written so far, also while a gateway runs on it, and sees nothing that comes later.
+    Opening raises StoreBusy, StoreCorrupt, StoreTooNew, DirectoryUnusable or StoreFailed. A torn
+    end of the log is normal (the process was killed in a write); damage before it is not, and
+    refused: `salvage` opens all the same and drops what stands behind the damage. `read_only` looks
+    at what is written so far, also while a gateway runs on it, and sees nothing that comes later.
     """
 
     def __init__(self, path: Path, *, salvage: bool = False, read_only: bool = False) -> None:
@@ -297,8 +297,8 @@ def _translated(error: Exception, path: Path, *, opening: bool = False) -> Store
     if text.startswith("Corruption") or (opening and not text.startswith("IO error")):
         return StoreCorrupt(
             f"{path} is damaged ({text}): restore it from a backup; or start with the setting"
-            " `journal.salvage: true` (ACP_JOURNAL_SALVAGE=true), which keeps what stands before the"
-            " damage; or move it away and start empty"
+            " `journal.salvage: true` (ACP_JOURNAL_SALVAGE=true), which keeps what stands before"
+            " the damage; or move it away and start empty"
         )
     if any(os.strerror(number) in text for number in _FULL):
         return StoreFailed(f"no space left for {path}: free some, then restart ({text})")

@@ -85,7 +85,7 @@ def check_views(state: SessionState) -> None:
     assert trajectory(state).session_id == state.session_id
     views.session_view(state)
     views.lineage_page(state)
-    shards.all_rows(state)
+    shards.changed(None, state)
 
 
 def check_purity(state: SessionState, event: AnyEvent) -> None:

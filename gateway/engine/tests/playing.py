@@ -48,7 +48,7 @@ from gateway.engine.events import (
     Timer,
     TimerFired,
 )
-from gateway.engine.pending import lost_attempts, pending
+from gateway.engine.pending import attempts_in_flight, lost_attempt, pending
 from gateway.engine.policies import policy_for
 from gateway.engine.states import CallState, Phase, SessionState
 from gateway.engine.step import begin, step
@@ -69,6 +69,11 @@ LATE_GRACE_MS = 2_000
 POLL_AGAIN_MS = 2_000
 DUE_MAX = 20_000
 """Due things in one play before it counts as one that never ends."""
+
+
+def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
+    """The end of every attempt that was in flight when the gateway stopped."""
+    return [lost_attempt(state, call, at_ms=at_ms) for call in attempts_in_flight(state)]
 
 
 class Play:

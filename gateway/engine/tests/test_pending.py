@@ -4,10 +4,10 @@ from acp_spec.model.calls import OperationState
 from acp_spec.model.enums import Mode, OperationStatus, SessionStatus, SideEffect
 from gateway.engine.commands import Advance, Call, CancelCall, Poll, StartTimer
 from gateway.engine.events import AttemptEnded, AttemptStarted, Decided, Deferred, Opened, Timer
-from gateway.engine.pending import lost_attempts, pending
+from gateway.engine.pending import pending
 from gateway.engine.states import CallState, Phase, SessionState
 from gateway.engine.tests.casting import START_MS, Cast, Operation, Said, Terms
-from gateway.engine.tests.playing import Play
+from gateway.engine.tests.playing import Play, lost_attempts
 from gateway.engine.tests.stage import (
     CATALOG,
     ONE_ACTION,

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from acp_spec.bindings.fields import SETTLED_CALL_BYTES
 from acp_spec.codec.json import decode_request
 from acp_spec.codec.json_text import splice
 from acp_spec.model.calls import ExecuteRequest, ObserveRequest, PlanRequest, ReflectRequest
@@ -117,7 +118,7 @@ def test_a_reflector_sees_goal_plan_and_the_settled_calls_of_all_loops() -> None
 
 
 def test_an_item_over_64_kib_is_cut_and_marked_and_the_session_keeps_it_whole() -> None:
-    large = "x" * requests.CALL_ITEM_BYTES_MAX
+    large = "x" * SETTLED_CALL_BYTES
     play = four(read=gave(large))
     calls = body(play, "judge")["calls"]
     assert isinstance(calls, list)

@@ -4,7 +4,7 @@ import asyncio
 
 from acp_spec.model.enums import SessionStatus
 from gateway.engine.events import AttemptStarted, CancelRequested, Opened, SessionEnded
-from gateway.engine.shards import Shard, all_rows
+from gateway.engine.shards import Shard, changed
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted, failed, goal, planned
 from gateway.runtime.principal import LOCAL
@@ -102,7 +102,7 @@ def test_the_rows_on_disk_are_those_of_the_journal() -> None:
         session = await house.open(FOUR_CALLS)
         await house.ended(session)
         state = house.state(session)
-        for row in all_rows(state):
+        for row in changed(None, state):
             key = shard_row(session, row.shard.value, row=row.key.encode())
             assert house.store.get(Table.SHARD, key) == row.data
         executed = list(house.store.scan(Table.SHARD, shard_row(session, Shard.EXECUTION.value)))

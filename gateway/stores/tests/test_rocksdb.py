@@ -15,7 +15,6 @@ from gateway.stores.errors import (
     DirectoryUnusable,
     StoreBusy,
     StoreCorrupt,
-    StoreFailed,
     StoreTooNew,
 )
 from gateway.stores.ports import Table
