@@ -67,6 +67,8 @@ def _take(known: Recollection, data: dict[str, Json], *, caller: str) -> None:
             known.new_cards[str(output.get("replaces"))] = str(output.get("card"))
         case "rates.convert":
             known.currencies.append(str(output.get("to")))
+        case _:
+            pass  # other results say nothing that changes a plan
 
 
 def _age(item: Memory) -> tuple[int, str]:
