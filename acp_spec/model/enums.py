@@ -7,6 +7,13 @@ reads as (`SAFEST`) is applied by the codec, never here.
 import enum
 
 
+class Word(enum.Enum):
+    """A member is one object, so it hashes as one: Enum hashes its name, in Python, at each look-up
+    in a table (66 of them a session)."""
+
+    __hash__ = object.__hash__
+
+
 class Role(enum.Enum):
     PLANNER = "PLANNER"
     EXECUTOR = "EXECUTOR"
@@ -14,7 +21,7 @@ class Role(enum.Enum):
     REFLECTOR = "REFLECTOR"
 
 
-class StepRole(enum.Enum):
+class StepRole(Word):
     """The four calls, as a workflow step names them (`role: plan`)."""
 
     PLAN = "PLAN"
@@ -31,7 +38,7 @@ ROLE_OF_STEP: dict[StepRole, Role] = {
 }
 
 
-class Effect(enum.Enum):
+class Effect(Word):
     READ = "READ"
     WRITE = "WRITE"
 
@@ -109,7 +116,7 @@ class Transport(enum.Enum):
     ATTACH = "ATTACH"
 
 
-class SessionStatus(enum.Enum):
+class SessionStatus(Word):
     RUNNING = "RUNNING"
     WAITING = "WAITING"
     SUCCEEDED = "SUCCEEDED"
@@ -117,7 +124,7 @@ class SessionStatus(enum.Enum):
     CANCELLED = "CANCELLED"
 
 
-class StepStatus(enum.Enum):
+class StepStatus(Word):
     """Of a step, and of a sub-goal in `results[]`. PENDING and RUNNING: only while it runs."""
 
     PENDING = "PENDING"

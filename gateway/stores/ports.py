@@ -12,6 +12,8 @@ from typing import Protocol
 class Table(enum.Enum):
     """Column families. One key layout each, documented in `tables.py`."""
 
+    __hash__ = object.__hash__  # as `enums.Word`: looked up at each row that is put
+
     JOURNAL = "journal"
     SESSION = "session"
     SHARD = "shard"
