@@ -54,8 +54,9 @@ async def run_function(
 ) -> object:
     """Run a sync function in the pool, an async one as a task; `running.stop` reaches it there."""
     if is_async(work):
-        running.work = asyncio.ensure_future(_awaited(work()))
+        running.work = asyncio.ensure_future(_entered(work, running))
     else:
+        running.began = True
         running.cancels_work = False  # a thread cannot be cancelled: it watches `call.cancelled`
         in_context = contextvars.copy_context().run
         running.work = asyncio.get_running_loop().run_in_executor(pool, in_context, work)
@@ -76,6 +77,12 @@ def is_async(work: Callable[[], object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004  # an object with an async __call__
     )
+
+
+async def _entered(work: Callable[[], object], running: Running) -> object:
+    """The handler, noting that it began: a task cancelled before has done nothing at all."""
+    running.began = True
+    return await _awaited(work())
 
 
 async def _awaited(result: object) -> object:
@@ -102,6 +109,9 @@ def failed(raised: BaseException, target: Target, *, running: Running) -> AcpErr
 
 
 def _stopped(running: Running) -> AcpError:
+    if not running.began:
+        why = running.why_stopped or Reason.CANCELLED
+        return error(why, "The call was stopped before it began.", side_effect=SideEffect.NONE)
     if running.why_stopped is Reason.TIMEOUT:
         return error(Reason.TIMEOUT, "The time for this call was over before it was done.")
     return error(Reason.CANCELLED, "The call was cancelled while it ran.")

@@ -22,13 +22,16 @@ never.
 
 @dataclass(slots=True, kw_only=True)
 class Running:
-    """One attempt at work. `why_stopped` tells a cancelled handler's answer from a late one's."""
+    """One attempt at work. `why_stopped` tells a cancelled handler's answer from a late one's;
+    `began` is false while not a line of the handler was run.
+    """
 
     call_id: str
     attempt: int
     cancelled: Cancellation
     work: asyncio.Future[object] | None = None
     cancels_work: bool = True
+    began: bool = False
     why_stopped: Reason | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     failed: bool = False
