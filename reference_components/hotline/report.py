@@ -64,8 +64,15 @@ class _Line:
 def show(out: Output, results: Results) -> None:
     """For a person."""
     _show_answers(out, results)
-    columns = ("component", "language", "calls", "ok", "failed", "p50 ms", "p95 ms", "")
-    out.rows(_lines(results), columns=columns, cells=_cells, title="Results per component")
+    rows = [_cells(line) for line in _lines(results)]
+    columns = ("component", "language", "calls", "ok", "failed", "p50 ms", "p95 ms", "notes")
+    shown = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
+    out.rows(
+        rows,
+        columns=columns[:shown],
+        cells=lambda row: row[:shown],
+        title="Results per component",
+    )
     outcomes = ", ".join(f"{n} {what}" for what, n in results.tally.outcomes.most_common())
     rate = results.tally.sessions / max(results.took_s, 0.001)
     ran = f"{results.tally.sessions} sessions in {results.took_s:.1f} s ({rate:.0f}/s)"
@@ -145,7 +152,11 @@ def printed(house: House, *command: str, as_json: bool = False) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=COMMAND_S,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "FORCE_COLOR": "",  # what is printed here is shown as text
+        },
         check=False,
     )
     return (done.stdout or done.stderr).decode(errors="replace").rstrip()
