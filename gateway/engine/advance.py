@@ -228,15 +228,9 @@ def _sub_goal_ended(
 
 def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
     """End a step that succeeded: write its variables, note what a RETRY may not repeat."""
-    scope = _StepScope(state, step, world=world)
-    variables: dict[str, Payload] = {}
-    for mapping in step.output_mapping:
-        try:
-            variables[mapping.field] = payload(mapping.expression.evaluate(scope))
-        except ExpressionError as problem:
-            where = f"step {step.name!r}, output_mapping.{mapping.field}"
-            failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
-            return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
+    variables = _variables(state, step, world=world) if step.output_mapping else {}
+    if isinstance(variables, AcpError):
+        return _step_ended(step, world, status=StepStatus.FAILED, error=variables)
     return StepEnded(
         at_ms=world.at_ms,
         step=step.name,
@@ -244,6 +238,18 @@ def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
         variables=variables,
         refused_retries=_refused_retries(state, step),
     )
+
+
+def _variables(state: SessionState, step: Step, *, world: World) -> dict[str, Payload] | AcpError:
+    scope = _StepScope(state, step, world=world)
+    variables: dict[str, Payload] = {}
+    for mapping in step.output_mapping:
+        try:
+            variables[mapping.field] = payload(mapping.expression.evaluate(scope))
+        except ExpressionError as problem:
+            where = f"step {step.name!r}, output_mapping.{mapping.field}"
+            return violation(where, mapping.line, text=mapping.expression.text, problem=problem)
+    return variables
 
 
 def _refused_retries(state: SessionState, step: Step) -> tuple[str, ...]:
