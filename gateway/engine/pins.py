@@ -15,8 +15,8 @@ CHOICE = "action:"
 def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str]) -> dict[str, str]:
     """The pins of a session that opens now; what nobody serves yet has no pin.
 
-    Actions are pinned only where a plan chooses them, or a client by hand: an unrelated registration
-    must not change the lineage of a workflow that never calls it.
+    Actions are pinned only where a plan chooses them, or a client by hand: an unrelated
+    registration must not change the lineage of a workflow that never calls it.
     """
     found: dict[str, str] = {}
     for step in workflow.steps if workflow else ():

@@ -142,7 +142,7 @@ GUARDRAILS_DIGEST = hashlib.sha256(
         [GUARDRAILS_VERSION, FEATURE_SCHEMA, RETRIES_PER_CALL, [name for name, _ in GUARDS]]
     )
 ).hexdigest()[:16]
-"""What stood around the policy when it decided: which guards, in which version, with which bounds."""
+"""What stood around the policy when it decided: which guards, which versions, which bounds."""
 
 
 def masked(
