@@ -124,8 +124,8 @@ def _say_where_to_look(out: Output, results: "Results", *, keep: bool) -> None:
 
 
 def _wait(out: Output) -> None:
-    out.note("\neverything keeps running; Ctrl-C stops it")
     try:
+        out.note("\neverything keeps running; Ctrl-C stops it")
         while True:
             signal.pause()
     except KeyboardInterrupt:

@@ -54,16 +54,20 @@ def told(ms: int, *, deaf: bool = False, fail: bool = False, poll: int = 100) ->
 
 
 @pytest.fixture(scope="module", autouse=True)
-def slow(client: Client, start_components: Start) -> None:
-    client.register(start_components("slow")["slow"]["url"])
+def slow(client: Client, start_components: Start) -> str:
+    """Where the slow component serves."""
+    url: str = start_components("slow")["slow"]["url"]
+    client.register(url)
+    return url
 
 
-def until_started(client: Client, session_id: str) -> None:
-    """Return once the first attempt was started."""
-    for event in client.events(session_id):
-        if event.type == "AttemptStarted":
-            return
-    raise AssertionError("nothing was sent")
+def until_begun(url: str) -> None:
+    """Return once the component says that it runs a call."""
+    pause, until = threading.Event(), monotonic() + 10
+    with Client(url) as component:
+        while component.get("/acp/v1/health").json.get("signals", {}).get("inflight", 0) < 1:
+            assert monotonic() < until, "the call did not arrive"
+            pause.wait(0.01)
 
 
 def only_row(client: Client, session_id: str) -> Any:
@@ -75,10 +79,10 @@ def only_row(client: Client, session_id: str) -> Any:
 
 
 def test_a_cancel_reaches_the_component_which_stops_and_says_that_nothing_was_done(
-    client: Client,
+    client: Client, slow: str
 ) -> None:
     session_id = client.open(one_action(client, "slow.write"), told(60_000))
-    until_started(client, session_id)
+    until_begun(slow)
     begun = monotonic()
     assert client.post(f"/v1/sessions/{session_id}/cancel").status == 202
     assert client.ended(session_id)["status"] == "CANCELLED"
@@ -90,10 +94,10 @@ def test_a_cancel_reaches_the_component_which_stops_and_says_that_nothing_was_do
 
 
 def test_a_component_that_does_not_stop_is_given_its_grace_and_its_effect_is_unknown(
-    client: Client,
+    client: Client, slow: str
 ) -> None:
-    session_id = client.open(one_action(client, "slow.write"), told(20_000, deaf=True))
-    until_started(client, session_id)
+    session_id = client.open(one_action(client, "slow.write"), told(4_000, deaf=True))
+    until_begun(slow)
     begun = monotonic()
     client.post(f"/v1/sessions/{session_id}/cancel")
     assert client.ended(session_id)["status"] == "CANCELLED"
