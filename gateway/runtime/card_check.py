@@ -31,6 +31,8 @@ REQUEST_BYTES_MIN: Final = 1_024
 TIMEOUT_MS_MAX: Final = 30 * 24 * 3_600 * 1_000
 # A card with more faults than this is told the first ones.
 PROBLEMS_MAX: Final = 20
+# A name that is wrong may be a megabyte long; its beginning tells enough.
+PROBLEM_CHARACTERS_MAX: Final = 400
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _ACTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -60,7 +62,7 @@ def card_problems(card: Card) -> tuple[str, ...]:
         return (f"a number or text in it has no canonical form: {error}",)
     found: list[str] = []
     for problem in _all_problems(card):
-        found.append(problem)
+        found.append(problem[:PROBLEM_CHARACTERS_MAX])
         if len(found) == PROBLEMS_MAX:
             break
     return tuple(found)
