@@ -5,10 +5,7 @@ is read with keeps its memory.
 """
 
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import pytest
@@ -21,11 +18,10 @@ from gateway.tests.asking import Asker
 from gateway.tests.e2e.client import Client
 from gateway.tests.hostile.conftest import Target
 from gateway.tests.hostile.outcomes import agreed
+from gateway.tests.hostile.served_others import others_are_served
 
 # One file is read by one thread of a busy machine; a bomb would take minutes.
 ANSWER_S_MAX: Final = 5.0
-# How long another request may wait meanwhile: the largest file that is taken is read in one go.
-OTHERS_S_MAX: Final = 1.5
 HEAD: Final = "workflow: bomb\nversion: 1.0.0\n"
 
 
@@ -126,30 +122,6 @@ EXPRESSIONS: Final[dict[str, str]] = {
     "an index of a huge number": "input[99999999999999999999]",
     "a negative index": "input[-1]",
 }
-
-
-@contextmanager
-def others_are_served(target: Target) -> Iterator[None]:
-    """Ask for something small all the time; no answer may take long."""
-    slowest, ended = 0.0, threading.Event()
-
-    def ask() -> None:
-        nonlocal slowest
-        with Client(f"http://{target.http}") as client:
-            while not ended.is_set():
-                began = time.monotonic()
-                assert client.get("/v1/sessions/01ARZ3NDEKTSV4RRFFQ69G5FAV").status == 404
-                slowest = max(slowest, time.monotonic() - began)
-                ended.wait(0.01)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        asking.join(30)
-    assert slowest < OTHERS_S_MAX, f"another request waited {slowest:.2f} s"
 
 
 def validated(asker: Asker, source: str) -> list[dict[str, object]]:
