@@ -101,6 +101,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`erased_at` is there once the session was deleted: what it held is gone, and stays gone."""
+
     session_id: str
     lineage_id: str
     workflow: str
@@ -114,6 +116,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     mode: Mode = Mode.AUTOMATIC
     labels: dict[str, str] = {}
     times: Times | None = None
+    erased_at: str = ""
 
 
 class SessionPage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

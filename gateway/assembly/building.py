@@ -1,6 +1,7 @@
 """From settings to the parts of one gateway, wired but not yet serving."""
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,11 +34,12 @@ from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
-from gateway.stores.errors import StoreError
+from gateway.stores.errors import StoreCorrupt, StoreError
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
 from gateway.stores.rocksdb import RocksStore
 from gateway.stores.trajectory_log import TrajectoryLog
+from gateway.stores.watched import WatchedStore
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.span_export import OtlpSpans
@@ -94,7 +96,11 @@ class _Ground:
 
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
-    store = store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage)
+    unready = {"recovering sessions"}
+    store = WatchedStore(
+        store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage),
+        lambda problem: _store_damaged(problem, unready),
+    )
     metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
     sealer = Sealer(store)
     committer = Committer(store, sealer, sync=settings.journal.sync, metrics=metrics)
@@ -106,18 +112,26 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         clock=clock,
         chance=chance,
         metrics=metrics,
-        unready={"recovering sessions"},
+        unready=unready,
     )
-    committer.on_failure(lambda problem: _store_failed(problem, ground.unready))
+    data_dir = str(settings.data_dir)
+    committer.on_failure(lambda problem: _store_failed(problem, unready, data_dir=data_dir))
     registry = _registry(ground)
     workflows = Workflows(store, committer, clock=clock, catalog=registry.catalog)
     return _sessions(ground, registry, workflows=workflows)
 
 
-def _store_failed(problem: StoreError, unready: set[str]) -> None:
+def _store_failed(problem: StoreError, unready: set[str], *, data_dir: str) -> None:
     """Nothing is acknowledged any more; a restart is the way out, once the disk is well."""
     log.error("store_failed", cause=problem)
-    unready.add(f"the store failed: {problem}; mend the disk, then restart the gateway")
+    said = re.sub(re.escape(data_dir) + r"[^\s:,)]*", "the data directory", str(problem))
+    unready.add(f"the store failed: {said}; mend the disk, then restart the gateway")
+
+
+def _store_damaged(problem: StoreCorrupt, unready: set[str]) -> None:
+    """What stands in the damaged place cannot be read; a person has to restore or to salvage it."""
+    log.error("store_damaged", cause=problem)
+    unready.add("the store is damaged: its log says where; restore a backup, or salvage it")
 
 
 def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Gateway:
@@ -149,7 +163,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         components=registry,
         workflows=workflows,
         tokens=tokens,
-        unready=lambda: tuple(sorted(ground.unready)),
+        unready=lambda: _reasons(ground.unready, outbox),
         metrics=ground.metrics,
     )
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
@@ -176,6 +190,14 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         spans=spans,
         unready=ground.unready,
     )
+
+
+def _reasons(unready: set[str], outbox: Outbox) -> tuple[str, ...]:
+    """Why no traffic should come. No file names: everybody may ask."""
+    if outbox.is_stuck:
+        stuck = "trajectories cannot be written: the log says why; sessions go on, their rows wait"
+        return tuple(sorted({*unready, stuck}))
+    return tuple(sorted(unready))
 
 
 def _driver(

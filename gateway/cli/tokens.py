@@ -24,7 +24,10 @@ def create(
     scope: Annotated[
         list[str], typer.Option(help="submit operate component annotate admin; repeatable.")
     ],
-    tenant: Annotated[str, typer.Option(help="Whose sessions it sees.")] = "default",
+    tenant: Annotated[
+        str | None,
+        typer.Option(help="Whose sessions it sees; your own (with --data-dir: default) if unsaid."),
+    ] = None,
     name: Annotated[
         list[str] | None, typer.Option(help="Component it may serve; repeatable, * = any.")
     ] = None,

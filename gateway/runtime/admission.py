@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import ERRORS, error
 from acp_spec.bindings.fields import SUPPORTED_VERSIONS
 from acp_spec.model.card import Card
 from acp_spec.model.enums import Boundary, SideEffect
@@ -66,11 +66,11 @@ def check_auth(auth: str, principal: Principal, *, credentials: Container[str]) 
 def check_card(card: Card, principal: Principal) -> None:
     """PERMISSION_DENIED for a foreign name, VERSION_UNSUPPORTED, or CONTRACT_VIOLATION."""
     if not principal.may_serve(card.name):
-        text = f"this token may not serve components named {card.name!r}"
+        text = f"this token may not serve components named {card.name[:100]!r}"
         raise failure(Reason.PERMISSION_DENIED, text)
     if not negotiated_version(card):
-        spoken, known = ", ".join(card.acp_versions), ", ".join(SUPPORTED_VERSIONS)
-        text = f"the component speaks ACP {spoken}; this gateway speaks {known}"
+        spoken, known = ", ".join(card.acp_versions[:10]), ", ".join(SUPPORTED_VERSIONS)
+        text = f"the component speaks ACP {spoken[:100]}; this gateway speaks {known}"
         raise failure(Reason.VERSION_UNSUPPORTED, text)
     problems = card_problems(card)
     if problems:
@@ -86,4 +86,6 @@ def check_card(card: Card, principal: Principal) -> None:
 
 
 def failure(reason: Reason, message: str) -> AcpFailure:
-    return AcpFailure(error(reason, message))
+    """A refusal of the registry's own: never a component's, whatever the reason."""
+    ours = Boundary.GATEWAY if ERRORS[reason].boundary is Boundary.COMPONENT else None
+    return AcpFailure(error(reason, message, boundary=ours))

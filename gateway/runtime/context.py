@@ -3,8 +3,11 @@
 import hashlib
 import hmac
 
+from acp_spec.bindings.errors import error
+from acp_spec.bindings.fields import MAX_VIA
 from acp_spec.model.context import Callback, Context
 from acp_spec.model.enums import StepRole
+from acp_spec.model.errors import AcpError, Reason
 from gateway.engine.events import AttemptStarted
 from gateway.engine.states import CallState, SessionState
 from gateway.telemetry.spans import TraceParent, parse_traceparent
@@ -48,6 +51,15 @@ class ContextMaker:
             callback=self._callback(state, call, started=started),
             signals=started.signals,
         )
+
+    def loop(self, via: tuple[str, ...]) -> AcpError | None:
+        """LOOP for a session that came through this gateway before, or through too many."""
+        if self._gateway_id in via:
+            return error(Reason.LOOP, "the call comes back to a gateway that it came through")
+        if len(via) >= MAX_VIA:
+            message = f"the call came through {len(via)} gateways; with this one, over {MAX_VIA}"
+            return error(Reason.LOOP, message)
+        return None
 
     def _callback(
         self, state: SessionState, call: CallState, *, started: AttemptStarted

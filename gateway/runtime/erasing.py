@@ -10,15 +10,17 @@ import msgspec
 
 from acp_spec.model.payload import ABSENT
 from acp_spec.model.session import SessionView
+from acp_spec.model.times import rfc3339
 from gateway.engine.events import SessionErased
 from gateway.engine.shards import Shard
 from gateway.engine.views import session_view
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
+from gateway.runtime.opening import KeyRow
 from gateway.runtime.principal import Principal
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import erasing_row, session_row, shard_row
+from gateway.stores.tables import erasing_row, session_key_row, session_row, shard_row
 
 Forget = Callable[[str], Awaitable[int]]
 """Take a session out of a place that keeps copies (the delivered trajectories)."""
@@ -52,14 +54,27 @@ class Erasing:
             tenant=state.opened.tenant,
             erased_at_ms=at_ms,
             erased_by=principal.subject,
-            view=msgspec.structs.replace(view, labels={}),
+            view=msgspec.structs.replace(view, labels={}, erased_at=rfc3339(at_ms)),
         )
         committer = self._driver.committer
         self._driver.feed(live, SessionErased(at_ms=at_ms, by=principal.subject))
         committer.put(Table.META, erasing_row(session_id), b"")
         committer.put(Table.SESSION, session_row(session_id), msgspec.json.encode(tombstone))
+        self._free_key(live)
         await committer.synced()
         await self._destroy(session_id)
+
+    def _free_key(self, live: Live) -> None:
+        """Its session_key may open another session: a deleted one answers no repeat."""
+        opened = live.state.opened
+        if not opened.session_key:
+            return
+        row = session_key_row(opened.tenant, opened.session_key)
+        stored = self._store.get(Table.INDEX, row)
+        if stored is not None:
+            key = msgspec.json.decode(stored, type=KeyRow)
+            if key.session_id == opened.session_id:
+                self._driver.committer.delete(Table.INDEX, row)
 
     async def finish(self) -> int:
         """Finish what a crash interrupted; the number of sessions."""

@@ -92,6 +92,9 @@ class Executors:
             return self._refused(
                 live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
             )
+        loop = self._contexts.loop(live.state.opened.via)
+        if loop is not None:
+            return self._refused(live, call, failure=loop, policy="via")
         found = self._absence.target(live.state, call, waiting=waiting)
         if found is None:
             live.waiting.add(call_id)

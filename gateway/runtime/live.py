@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Opened, SessionErased
@@ -117,9 +118,13 @@ class LiveSessions:
 
 
 def unreadable(session_id: str, problem: Exception) -> AcpFailure:
-    """One session's journal is damaged: this session is lost, the others are not."""
-    message = f"session {session_id} cannot be read back: {problem}"
-    return AcpFailure(error(Reason.DATA_LOSS, message))
+    """One session's journal is damaged: this session is lost, the others are not.
+
+    A store's own words name files: they are for the log, where the caller of this puts them.
+    """
+    what = str(problem) if isinstance(problem, RecordError) else "the store is damaged"
+    message = f"session {session_id} cannot be read back: {what}"
+    return AcpFailure(error(Reason.DATA_LOSS, message, boundary=Boundary.GATEWAY))
 
 
 def replay(events: Iterable[AnyEvent], workflow_of: WorkflowOf) -> SessionState | None:

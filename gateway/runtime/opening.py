@@ -30,7 +30,7 @@ from gateway.stores.tables import session_key_row
 from gateway.telemetry.spans import parse_traceparent, session_span
 
 # A key stands in an index row and in messages; longer ones are documents by mistake.
-KEY_CHARACTERS_MAX: Final = 512
+KEY_CHARACTERS_MAX: Final = 256
 # Labels travel in the context of every call of the session.
 LABELS_MAX: Final = 64
 LABEL_CHARACTERS_MAX: Final = 1_024
@@ -49,7 +49,7 @@ class OpeningLimits(msgspec.Struct, frozen=True, kw_only=True):
     sample_ratio: float
 
 
-class _Key(msgspec.Struct, frozen=True, kw_only=True):
+class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a used session_key stands for."""
 
     session_id: str
@@ -73,7 +73,7 @@ class Openings:
         self._store = store
         self._chance = chance
         self._limits = limits
-        self._unwritten_keys: dict[bytes, _Key] = {}
+        self._unwritten_keys: dict[bytes, KeyRow] = {}
         self.closed = False
         """Set when the gateway stops: what is open may end, nothing new begins."""
         self._pins_of: Catalog | None = None
@@ -84,7 +84,7 @@ class Openings:
         check_key("session_key", request.session_key)
         _check_labels(request.labels)
         self._driver.committer.refuse_if_failed()
-        digest = hashlib.sha256(encode(request)).hexdigest()
+        digest = _digest(request)
         known = self._known(request, principal, digest=digest)
         if known is not None:
             return known, False
@@ -123,7 +123,7 @@ class Openings:
         found = self._unwritten_keys.get(row)
         if found is None:
             stored = self._store.get(Table.INDEX, row)
-            found = msgspec.json.decode(stored, type=_Key) if stored is not None else None
+            found = msgspec.json.decode(stored, type=KeyRow) if stored is not None else None
         if found is None:
             return None
         if found.digest != digest:
@@ -133,7 +133,7 @@ class Openings:
 
     def _take_key(self, session_key: str, opened: Opened) -> None:
         row = session_key_row(opened.tenant, session_key)
-        key = _Key(session_id=opened.session_id, digest=opened.request_digest)
+        key = KeyRow(session_id=opened.session_id, digest=opened.request_digest)
         self._unwritten_keys[row] = key
         committer = self._driver.committer
         committer.put(Table.INDEX, row, msgspec.json.encode(key))
@@ -210,6 +210,14 @@ class Openings:
             manual = request.mode is Mode.MANUAL
             wanted = limits.max_session_deadline_ms if manual else limits.session_deadline_ms
         return min(wanted, limits.max_session_deadline_ms)
+
+
+def _digest(request: OpenSession) -> str:
+    """Equal for equal requests: white space between tokens says nothing, every token counts."""
+    text = encode(request)
+    if request.session_key:
+        text = msgspec.json.format(text, indent=-1)
+    return hashlib.sha256(text).hexdigest()
 
 
 def check_key(place: str, key: str) -> None:

@@ -27,6 +27,9 @@ from gateway.telemetry.logs import get_log
 Build = Callable[[str], Trajectory | None]
 """The session's trajectory as it stands now; None when there is none any more (it was deleted)."""
 
+STUCK_AFTER = 3
+"""Failures in a row until readiness tells of it: some 7 s, a hiccup is over by then."""
+
 READY_MAX = 16_384
 """Rows held in memory (~100 bytes each); the others wait in the store."""
 
@@ -82,11 +85,17 @@ class Outbox:
         self._busy = asyncio.Lock()
         self._lag = 0
         self._failures = 0
+        self._has_given_up = False
 
     @property
     def lag(self) -> int:
         """Rows not delivered yet: readiness and a gauge look at it."""
         return self._lag
+
+    @property
+    def is_stuck(self) -> bool:
+        """Nothing has been delivered for some tries, or never will: a person has to look."""
+        return self._has_given_up or self._failures >= STUCK_AFTER
 
     def record(self, session_id: str, sequence: int) -> None:
         """Ask for the session's trajectory, in the batch of the event that has this sequence."""
@@ -101,6 +110,7 @@ class Outbox:
             while not self._is_over():
                 await self._turn()
         except StoreError as error:
+            self._has_given_up = True
             log.error("outbox_stopped", cause=error, waiting=self._lag)
         await asyncio.to_thread(self._trajectories.close)
 

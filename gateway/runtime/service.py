@@ -72,6 +72,10 @@ def _not_manual(message: str) -> AcpError:
     )
 
 
+SKEW_MS = 5 * 60_000
+"""How far in the future an author's clock may be when feedback comes in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceParts:
     """What the service puts together."""
@@ -200,7 +204,7 @@ class SessionService:
         _refuse_ended(state)
         if state.open_calls():
             message = "a step is still running: wait for it, or cancel the session"
-            raise AcpFailure(error(Reason.CALL_IN_PROGRESS, message))
+            raise _too_early(message)
         at_ms = self._driver.now_ms(live)
         self._driver.feed(live, FinishRequested(at_ms=at_ms, output=request.output))
         return views.session_view(await self._on_disk(live))
@@ -232,8 +236,7 @@ class SessionService:
             return
         live = self._find(session_id, principal)
         if not live.state.terminal:
-            message = "the session is still running: cancel it first, then delete it"
-            raise AcpFailure(error(Reason.CALL_IN_PROGRESS, message))
+            raise _too_early("the session is still running: cancel it first, then delete it")
         await self._erasing.erase(live, principal)
 
     # ---- the record --------------------------------------------------------------------------
@@ -333,7 +336,10 @@ class SessionService:
     def _find(self, session_id: str, principal: Principal) -> Live:
         live = self._driver.find(session_id) if is_session_id(session_id) else None
         if live is None or live.state.opened.tenant != principal.tenant:
-            raise AcpFailure(error(Reason.NOT_FOUND, f"there is no session {session_id!r}"))
+            message = f"there is no session {session_id!r}"
+            if self._erasing.tombstone(session_id, principal) is not None:
+                message = f"the session {session_id} was deleted; what it held is gone"
+            raise AcpFailure(error(Reason.NOT_FOUND, message))
         return live
 
     async def _on_disk(self, live: Live) -> SessionState:
@@ -370,6 +376,11 @@ class SessionService:
                 return
         if done():
             await committer.synced()
+
+
+def _too_early(message: str) -> AcpFailure:
+    """The caller asks for what must wait until a call has ended."""
+    return AcpFailure(error(Reason.CALL_IN_PROGRESS, message, boundary=Boundary.CLIENT))
 
 
 def _refuse_ended(state: SessionState) -> None:
@@ -427,6 +438,9 @@ def _complete_feedback(
         raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no call {target.call_id!r}"))
     if target.step and target.step not in state.steps and target.step not in state.manual:
         raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {target.step!r}"))
+    if target.loop > state.loop:
+        message = f"target.loop: {target.loop}; the session has come to loop {state.loop}"
+        raise AcpFailure(error(Reason.NOT_FOUND, message))
     if feedback.score is None and not feedback.comment:
         raise AcpFailure(error(Reason.INVALID_REQUEST, "give a `score` or a `comment`"))
     time_ms = parse_rfc3339(feedback.time) if feedback.time else at_ms
@@ -434,9 +448,11 @@ def _complete_feedback(
         message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
         raise AcpFailure(error(Reason.INVALID_REQUEST, message))
     author = feedback.author or principal.subject
-    full = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
-    if full.feedback_id:
-        return full
-    basis = encode(full) if feedback.time else encode(full) + str(state.sequence).encode()
+    said = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
+    # The author's clock may be wrong; a far future would win over every later judgement for ever.
+    kept = rfc3339(min(time_ms, at_ms + SKEW_MS))
+    if said.feedback_id:
+        return msgspec.structs.replace(said, time=kept)
+    basis = encode(said) if feedback.time else encode(said) + str(state.sequence).encode()
     digest = hashlib.sha256(state.session_id.encode() + basis).hexdigest()[:24]
-    return msgspec.structs.replace(full, feedback_id=digest)
+    return msgspec.structs.replace(said, time=kept, feedback_id=digest)

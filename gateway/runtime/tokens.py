@@ -35,10 +35,13 @@ _DAYS_MAX: Final = 36_500
 
 
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new token shall be. `names`: components it may serve; `days` 0: until revoked."""
+    """What a new token shall be. `names`: components it may serve; `days` 0: until revoked.
+
+    `tenant` left out is the asking caller's own, and `default` for whoever holds the directory.
+    """
 
     scopes: tuple[str, ...]
-    tenant: str = DEFAULT_TENANT
+    tenant: str | None = None
     names: tuple[str, ...] = ()
     label: str = ""
     days: int = 0
@@ -64,7 +67,7 @@ class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All tokens, oldest first."""
+    """The tokens that the caller may see, oldest first."""
 
     tokens: tuple[TokenInfo, ...] = ()
 
@@ -78,7 +81,11 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """The tokens of one gateway. `durable` is the only way a row is written."""
+    """The tokens of one gateway. `durable` is the only way a row is written.
+
+    With `tenant` a method sees that tenant's tokens only, as every caller of the API does;
+    without it all of them, as whoever holds the data directory does.
+    """
 
     def __init__(self, store: Store, durable: Durable, *, clock: Clock, chance: Chance) -> None:
         self._durable = durable
@@ -102,9 +109,12 @@ class Tokens:
             return None
         return row.principal
 
-    async def create(self, request: TokenRequest) -> TokenCreated:
-        """Make a token; answered once it is durable. Raises INVALID_REQUEST."""
-        _check(request)
+    async def create(self, request: TokenRequest, *, tenant: str | None = None) -> TokenCreated:
+        """Make a token; answered once it is durable. INVALID_REQUEST, PERMISSION_DENIED."""
+        owner = tenant or DEFAULT_TENANT if request.tenant is None else request.tenant
+        _check(request, owner)
+        if tenant not in (None, owner):
+            raise _foreign(tenant)
         if len(self._rows) >= TOKENS_MAX:
             raise _invalid(f"there are {TOKENS_MAX} tokens already: revoke some")
         token_id = self._chance.random_bytes(_ID_BYTES).hex()
@@ -113,7 +123,7 @@ class Tokens:
         now_ms = self._clock.now_ms()
         info = TokenInfo(
             token_id=token_id,
-            tenant=request.tenant,
+            tenant=owner,
             scopes=tuple(sorted(set(request.scopes))),
             names=request.names,
             label=request.label,
@@ -126,17 +136,19 @@ class Tokens:
         self._keep(digest, info)
         return TokenCreated(token=token, info=info)
 
-    def list(self) -> tuple[TokenInfo, ...]:
-        """Every token without its secret, oldest first."""
+    def list(self, *, tenant: str | None = None) -> tuple[TokenInfo, ...]:
+        """Tokens without their secrets, oldest first."""
         rows: Iterable[_Row] = self._rows.values()
-        return tuple(sorted((row.info for row in rows), key=lambda info: info.created_at_ms))
+        seen = (row.info for row in rows if tenant in (None, row.info.tenant))
+        return tuple(sorted(seen, key=lambda info: info.created_at_ms))
 
-    async def revoke(self, token_id: str) -> None:
+    async def revoke(self, token_id: str, *, tenant: str | None = None) -> None:
         """End a token at once; the row is gone from disk on return. Raises NOT_FOUND."""
-        row = self._rows.pop(token_id, None)
-        if row is None:
+        row = self._rows.get(token_id)
+        if row is None or tenant not in (None, row.info.tenant):
             message = f"no token {token_id!r}: `acp tokens list` shows their ids"
             raise AcpFailure(error(Reason.NOT_FOUND, message))
+        del self._rows[token_id]
         self._durable.delete(Table.TOKEN, row.digest)
         await self._durable.synced()
 
@@ -150,16 +162,24 @@ class Tokens:
         self._rows[info.token_id] = _Row(digest, info, principal)
 
 
-def _check(request: TokenRequest) -> None:
+def _foreign(tenant: str | None) -> AcpFailure:
+    message = (
+        f"tenant: this caller makes tokens of {tenant!r} only;"
+        " those of other tenants are made with `acp tokens create --data-dir`"
+    )
+    return AcpFailure(error(Reason.PERMISSION_DENIED, message))
+
+
+def _check(request: TokenRequest, owner: str) -> None:
     if not request.scopes:
         raise _invalid(f"scopes: name at least one of {', '.join(Scope)}")
     unknown = sorted(set(request.scopes) - ALL_SCOPES)
     if unknown:
         raise _invalid(f"scopes: {unknown[0]!r} is none of {', '.join(Scope)}")
-    for place, text in (("tenant", request.tenant), ("label", request.label)):
+    for place, text in (("tenant", owner), ("label", request.label)):
         if len(text) > _NAME_CHARACTERS_MAX or not text.isprintable():
             raise _invalid(f"{place}: at most {_NAME_CHARACTERS_MAX} printable characters")
-    if not request.tenant:
+    if not owner:
         raise _invalid(f"tenant: must not be empty ({DEFAULT_TENANT!r} where there is only one)")
     if request.names and Scope.COMPONENT not in request.scopes:
         raise _invalid("names: only a token with the scope component serves components")

@@ -16,6 +16,7 @@ from acp_spec.codec import frames
 from acp_spec.codec.error_trailer import encode_trailer
 from acp_spec.model.attach import Hello
 from acp_spec.model.calls import ErrorBody
+from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.sdk.attach_outbox import Outbox, pump
 from gateway.runtime.principal import Principal, Scope
@@ -103,7 +104,7 @@ class AttachHandler:
                     data = await context.read()
             except TimeoutError:
                 text = f"no heartbeat within {self._hub.options.silence_s:g} s"
-                raise AcpFailure(error(Reason.TIMEOUT, text)) from None
+                raise AcpFailure(error(Reason.TIMEOUT, text, boundary=Boundary.CLIENT)) from None
             if data is grpc.aio.EOF:
                 return
             self._principal(context)  # a token that was revoked meanwhile ends the streams
@@ -124,7 +125,7 @@ async def _first(context: Context) -> bytes:
             data = await context.read()
     except TimeoutError:
         text = f"no message within {FIRST_MESSAGE_S:g} s"
-        raise AcpFailure(error(Reason.TIMEOUT, text)) from None
+        raise AcpFailure(error(Reason.TIMEOUT, text, boundary=Boundary.CLIENT)) from None
     if data is grpc.aio.EOF:
         raise AcpFailure(error(Reason.INVALID_REQUEST, "the stream ended before its first message"))
     return bytes(data)

@@ -1,7 +1,8 @@
 """API tokens over HTTP, for administrators: `/v1/tokens`. The gateway's own, not part of ACP v1.
 
 The spec's table has no tokens: how a gateway hands them out is its own business. The CLI uses these
-while the gateway runs, and the data directory while it does not.
+while the gateway runs, and the data directory while it does not. A caller sees, makes and revokes
+tokens of its own tenant only.
 """
 
 from collections.abc import Mapping
@@ -51,15 +52,16 @@ class TokenId(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def create_token(caller: Caller, request: TokenRequest) -> Done:
-    return Done(await caller.services.tokens.create(request))
+    tenant = caller.principal.tenant
+    return Done(await caller.services.tokens.create(request, tenant=tenant))
 
 
 async def list_tokens(caller: Caller, request: calls.Empty) -> Done:
-    return Done(TokenPage(tokens=caller.services.tokens.list()))
+    return Done(TokenPage(tokens=caller.services.tokens.list(tenant=caller.principal.tenant)))
 
 
 async def revoke_token(caller: Caller, request: TokenId) -> Done:
-    await caller.services.tokens.revoke(request.token_id)
+    await caller.services.tokens.revoke(request.token_id, tenant=caller.principal.tenant)
     return Done(EMPTY)
 
 

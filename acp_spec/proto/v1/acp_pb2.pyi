@@ -987,7 +987,7 @@ class Times(_message.Message):
     def __init__(self, opened_at: _Optional[str] = ..., deadline_at: _Optional[str] = ..., ended_at: _Optional[str] = ...) -> None: ...
 
 class SessionView(_message.Message):
-    __slots__ = ("session_id", "lineage_id", "workflow", "status", "state_version", "fell_back", "output", "error", "steps", "deviations", "mode", "labels", "times")
+    __slots__ = ("session_id", "lineage_id", "workflow", "status", "state_version", "fell_back", "output", "error", "steps", "deviations", "mode", "labels", "times", "erased_at")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1008,6 +1008,7 @@ class SessionView(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     TIMES_FIELD_NUMBER: _ClassVar[int]
+    ERASED_AT_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     lineage_id: str
     workflow: str
@@ -1021,7 +1022,8 @@ class SessionView(_message.Message):
     mode: Mode
     labels: _containers.ScalarMap[str, str]
     times: Times
-    def __init__(self, session_id: _Optional[str] = ..., lineage_id: _Optional[str] = ..., workflow: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., state_version: _Optional[str] = ..., fell_back: _Optional[bool] = ..., output: _Optional[bytes] = ..., error: _Optional[_Union[AcpError, _Mapping]] = ..., steps: _Optional[_Iterable[_Union[StepView, _Mapping]]] = ..., deviations: _Optional[_Iterable[_Union[Deviation, _Mapping]]] = ..., mode: _Optional[_Union[Mode, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., times: _Optional[_Union[Times, _Mapping]] = ...) -> None: ...
+    erased_at: str
+    def __init__(self, session_id: _Optional[str] = ..., lineage_id: _Optional[str] = ..., workflow: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., state_version: _Optional[str] = ..., fell_back: _Optional[bool] = ..., output: _Optional[bytes] = ..., error: _Optional[_Union[AcpError, _Mapping]] = ..., steps: _Optional[_Iterable[_Union[StepView, _Mapping]]] = ..., deviations: _Optional[_Iterable[_Union[Deviation, _Mapping]]] = ..., mode: _Optional[_Union[Mode, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., times: _Optional[_Union[Times, _Mapping]] = ..., erased_at: _Optional[str] = ...) -> None: ...
 
 class SessionPage(_message.Message):
     __slots__ = ("sessions", "next")

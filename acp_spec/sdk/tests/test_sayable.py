@@ -208,13 +208,13 @@ def test_the_result_of_an_operation_is_looked_at_too() -> None:
     async def story(client: ComponentClient) -> None:
         request = execute("long")
         assert isinstance(await client.execute(request), ExecuteResponse)
-        status = OperationStatus.RUNNING
-        while status is OperationStatus.RUNNING:
+        state = OperationState(status=OperationStatus.RUNNING)
+        while state.status is OperationStatus.RUNNING:
             await asyncio.sleep(0)
-            state = await client.get_operation(request.context.call_id)
-            assert isinstance(state, OperationState)
-            status = state.status
-        assert status is OperationStatus.FAILED
+            found = await client.get_operation(request.context.call_id)
+            assert isinstance(found, OperationState)
+            state = found
+        assert state.status is OperationStatus.FAILED
         assert state.error is not None
         assert state.error.reason == Reason.INTERNAL.value
 

@@ -2,7 +2,10 @@
 
 import pytest
 
+from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure
+from acp_spec.model.session import OpenSession
+from acp_spec.model.times import parse_rfc3339
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import ONE_ACTION, gave
 from gateway.runtime.principal import LOCAL, Principal
@@ -30,10 +33,17 @@ def test_after_a_deletion_a_tombstone_is_shown_and_nothing_else() -> None:
         view = await house.service.view(session, LOCAL)
         assert view.status.value == "SUCCEEDED"
         assert (bytes(view.output), view.error, view.labels) == (b"", None, {})
+        assert parse_rfc3339(view.erased_at) is not None
         assert await told(house.service.trajectory(session, LOCAL)) == "NOT_FOUND"
         assert await told(house.service.view(session, STRANGER)) == "NOT_FOUND"
         (listed,) = (await house.service.page(LOCAL)).sessions
         assert (listed.session_id, listed.labels) == (session, {})
+        lineage = house.service.lineage(view.lineage_id, LOCAL)
+        for asked in (house.service.trajectory(session, LOCAL), lineage):
+            with pytest.raises(AcpFailure, match="was deleted"):
+                await asked
+        with pytest.raises(AcpFailure, match="there is no session"):
+            await house.service.trajectory(session, STRANGER)
 
     run(story())
 
@@ -74,7 +84,10 @@ def test_deleting_twice_is_fine_and_a_running_session_is_cancelled_first() -> No
         await house.service.erase(session, LOCAL)
         house.targets.connection.lines["put"] = Said(response=b"{}", after_ms=4_000)
         running = await house.open(ONE_ACTION % "put")
-        assert await told(house.service.erase(running, LOCAL)) == "CALL_IN_PROGRESS"
+        with pytest.raises(AcpFailure) as refused:
+            await house.service.erase(running, LOCAL)
+        assert refused.value.error.reason == "CALL_IN_PROGRESS"
+        assert refused.value.error.boundary is Boundary.CLIENT
 
     run(story())
 
@@ -96,5 +109,25 @@ def test_a_deletion_that_a_crash_interrupted_is_finished_at_the_next_start() -> 
         assert await again.erasing.finish() == 1
         assert again.store.get(Table.KEY, session_row(session)) is None
         assert again.forgotten == [session]
+
+    run(story())
+
+
+def test_the_key_of_a_deleted_session_opens_a_new_one() -> None:
+    """It stayed taken: the same request got the id of a session that was gone."""
+
+    async def story() -> None:
+        house = House()
+        await house.ended(await house.open(ONE_ACTION % "read"))
+        workflow = (await house.service.page(LOCAL)).sessions[0].workflow
+        request = OpenSession(workflow=workflow, session_key="order-1")
+        first, _ = await house.service.open(request, LOCAL)
+        await house.ended(first.session_id)
+        same, created = await house.service.open(request, LOCAL)
+        assert (same.session_id, created) == (first.session_id, False)
+        await house.service.erase(first.session_id, LOCAL)
+        again, created = await house.service.open(request, LOCAL)
+        assert created
+        assert again.session_id != first.session_id
 
     run(story())

@@ -210,11 +210,14 @@ def test_a_full_disk_pauses_it_and_loses_nothing(tmp_path: Path) -> None:
         bench.log.is_full = True
         for number in range(3):
             bench.outbox.record(_session(number), 1)
-        await _until(lambda: bench.log.refused >= 3)
+        assert not bench.outbox.is_stuck
+        await _until(lambda: bench.outbox.is_stuck)
+        assert bench.log.refused >= 3
         assert bench.outbox.lag == 3
         bench.outbox.record(_session(3), 1)
         bench.log.is_full = False
         await bench.idle()
+        await _until(lambda: not bench.outbox.is_stuck)
         await bench.stop()
         assert sorted(_delivered(tmp_path)) == [Line(_session(n), 1) for n in range(4)]
 

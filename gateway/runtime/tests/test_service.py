@@ -16,9 +16,11 @@ from acp_spec.model.session import (
     FeedbackTarget,
     FinishRequest,
     ManualStep,
+    OpenSession,
     Opened,
     SessionView,
 )
+from acp_spec.model.times import parse_rfc3339
 from gateway.engine.events import FeedbackGiven, Late
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted
@@ -122,6 +124,35 @@ def test_two_openings_with_one_key_in_the_same_moment_are_one_session() -> None:
         opened = await asyncio.gather(*(house.service.open(request, LOCAL) for _ in range(5)))
         assert len({found.session_id for found, _ in opened}) == 1
         assert [created for _, created in opened].count(True) == 1
+
+    run(story())
+
+
+def test_white_space_between_tokens_makes_no_other_request_and_a_token_does() -> None:
+    async def story() -> None:
+        house = House()
+        await house.ended(await house.open(ONE_ACTION % "read"))
+        workflow = (await house.service.page(LOCAL)).sessions[0].workflow
+
+        def asked(text: bytes) -> OpenSession:
+            return OpenSession(workflow=workflow, input=payload(text), session_key="k")
+
+        first, _ = await house.service.open(asked(b'{"v": 1.0, "t": "a b"}'), LOCAL)
+        for same in (b'{"v":1.0,"t":"a b"}', b' {\n"v" : 1.0 ,"t":"a b" } '):
+            again, created = await house.service.open(asked(same), LOCAL)
+            assert (again.session_id, created) == (first.session_id, False)
+        for other in (b'{"v":1,"t":"a b"}', b'{"v":1.0,"t":"ab"}', b'{"v":1.00,"t":"a b"}'):
+            refused = await told(house.service.open(asked(other), LOCAL))
+            assert refused == "ALREADY_EXISTS"
+
+    run(story())
+
+
+def test_a_session_key_has_at_most_256_characters() -> None:
+    async def story() -> None:
+        house = House()
+        long = OpenSession(workflow="w", session_key="k" * 257)
+        assert await told(house.service.open(long, LOCAL)) == "INVALID_REQUEST"
 
     run(story())
 
@@ -349,9 +380,34 @@ def test_feedback_without_an_id_is_the_same_if_author_time_and_words_are() -> No
     run(story())
 
 
+def test_feedback_from_the_far_future_does_not_win_for_ever() -> None:
+    """An author whose clock was wrong, or who meant it, was the last writer until the year 9999."""
+
+    async def story() -> None:
+        house = House()
+        session = await house.open(ONE_ACTION % "read")
+        await house.ended(session)
+        for score, time in ((0.1, "9999-12-31T23:59:59Z"), (0.9, "")):
+            given = rating(score, author="a", time=time)
+            one = await house.service.feedback(session, given, principal=LOCAL)
+            if time:
+                two = await house.service.feedback(session, given, principal=LOCAL)
+                assert one.feedback_id == two.feedback_id
+                await asyncio.sleep(6 * 60)
+        kept = [e.feedback for e in house.journal(session) if isinstance(e, FeedbackGiven)]
+        first_ms, second_ms = (parse_rfc3339(feedback.time) for feedback in kept)
+        assert first_ms is not None
+        assert second_ms is not None
+        assert first_ms < second_ms
+
+    run(story())
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
+        (rating(target=FeedbackTarget(step="act", loop=1)), "NOT_FOUND"),
+        (rating(target=FeedbackTarget(loop=1)), "NOT_FOUND"),
         (rating(target=FeedbackTarget(call_id="nobody")), "NOT_FOUND"),
         (rating(target=FeedbackTarget(step="nobody")), "NOT_FOUND"),
         (rating(score=None), "INVALID_REQUEST"),

@@ -97,3 +97,29 @@ def test_a_components_token_may_serve_its_names_only_and_an_operator_every_name(
     callers = [tokens.verify(one.token) for one in made]
     assert [one and one.may_serve("ledger") for one in callers] == [True] * 4
     assert [one and one.may_serve("cards") for one in callers] == [False, True, True, True]
+
+
+def test_an_administrator_sees_makes_and_revokes_tokens_of_its_own_tenant_only() -> None:
+    """One tenant's `admin` listed every tenant's tokens and could make itself one of each."""
+    tokens = tokens_on(MemoryStore())
+    mine = create(tokens, "admin").info
+    own = asyncio.run(tokens.create(TokenRequest(scopes=("submit",)), tenant="bank")).info
+    assert own.tenant == "bank"
+    theirs = asyncio.run(tokens.create(TokenRequest(scopes=("submit",), tenant="shop"))).info
+    seen = {info.token_id for info in tokens.list(tenant="bank")}
+    assert seen == {mine.token_id, own.token_id}
+    assert len(tokens.list()) == 3
+    foreign = TokenRequest(scopes=("admin",), tenant="shop")
+    with pytest.raises(AcpFailure, match="--data-dir") as refused:
+        asyncio.run(tokens.create(foreign, tenant="bank"))
+    assert refused.value.error.reason == "PERMISSION_DENIED"
+    with pytest.raises(AcpFailure, match="no token"):
+        asyncio.run(tokens.revoke(theirs.token_id, tenant="bank"))
+    assert len(tokens) == 3
+    asyncio.run(tokens.revoke(own.token_id, tenant="bank"))
+    assert len(tokens) == 2
+
+
+def test_who_holds_the_directory_makes_tokens_of_the_tenant_default_unless_told() -> None:
+    tokens = tokens_on(MemoryStore())
+    assert asyncio.run(tokens.create(TokenRequest(scopes=("admin",)))).info.tenant == "default"

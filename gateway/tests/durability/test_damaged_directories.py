@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -62,6 +63,7 @@ def fill(gateway: Served, looker: Stranger) -> list[str]:
         ready = client.get("/readyz")
         assert ready.status == 503
         assert "no space left" in ready.text
+        assert str(gateway.data_dir) not in ready.text, "no file name is for everybody"
         assert "free some, then restart" in ready.text
         assert client.get("/healthz").status == 200
     assert acknowledged
@@ -191,6 +193,37 @@ def test_a_table_file_that_is_damaged_costs_its_sessions_and_no_others(
         lost = next(one for one in ids if one not in readable)
         assert statuses[lost].reason == "DATA_LOSS", statuses[lost].text
         assert lost in statuses[lost].message
+        assert all(
+            str(folder) not in told.text and ".sst" not in told.text for told in statuses.values()
+        )
+        ready = client.get("/readyz")
+        assert ready.status == 503
+        assert "the store is damaged" in ready.text
+        assert "/" not in ready.text
         assert client.run("looked").json["status"] == "SUCCEEDED"
         assert client.post(f"/v1/sessions/{readable[0]}/finish", {"output": 1}).status == 200
-    assert lost in again.log()
+    assert again.log().count("store_damaged") == 1
+    assert ".sst" in again.log(), "whoever reads the log learns where"
+
+
+def test_trajectories_that_cannot_be_written_make_it_unready(
+    folder: Path, looker: Stranger, serve: Serve
+) -> None:
+    folder.mkdir()
+    (folder / "trajectories").write_text("a file where a folder is meant", encoding="ascii")
+    gateway = serve(data_dir=folder)
+    with Client(gateway.url) as client:
+        client.register(looker.url)
+        client.put_workflow(WORKFLOW)
+        assert client.run("looked").json["status"] == "SUCCEEDED"
+        ready = client.get("/readyz")
+        for _ in range(150):
+            if ready.status == 503:
+                break
+            client.run("looked")
+            Event().wait(0.1)
+            ready = client.get("/readyz")
+        assert ready.status == 503
+        assert "trajectories cannot be written" in ready.text
+        assert str(folder) not in ready.text
+    assert "outbox_paused" in gateway.log()
