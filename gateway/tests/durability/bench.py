@@ -22,6 +22,7 @@ from gateway.stores.errors import KeyGone
 from gateway.stores.event_codec import Sealer
 from gateway.stores.forgetful import ForgetfulStore
 from gateway.stores.journal import read_events
+from gateway.stores.ports import Store
 from gateway.tests.durability.witness import CARD, Witness
 from gateway.transports.http_server import HttpServer
 
@@ -109,7 +110,7 @@ def reopened(store: ForgetfulStore, folder: Path) -> Gateway:
     return build(settings_in(folder), store=store)
 
 
-def events_in(store: ForgetfulStore, session_id: str) -> list[AnyEvent]:
+def events_in(store: Store, session_id: str) -> list[AnyEvent]:
     """The events of a session that stand in this store; none when it or its key is not there."""
     try:
         found = read_events(store, Sealer(store), session_id=session_id)

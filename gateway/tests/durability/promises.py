@@ -380,7 +380,6 @@ def _ended(session_id: str) -> Kept:
 
 def _has_event(bench: Bench, session_id: str, name: str) -> Kept:
     async def kept(found: Gateway) -> bool:
-        assert isinstance(found.store, ForgetfulStore)
         return any(type(e).__name__ == name for e in events_in(found.store, session_id))
 
     return kept
