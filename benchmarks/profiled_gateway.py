@@ -17,7 +17,9 @@ from types import FrameType
 from gateway.cli import main
 
 INTERVAL_S = 0.004  # the kernel's tick; a smaller one is not served
-OTHER = "event loop and the rest"
+LOOP = "asyncio/runners.py"
+BEGUN = 8  # bytes of code before a function's first line
+OTHER = "event loop, sockets and the rest"
 
 # The first match decides: part of the file's path, the function ("" is any), the cost.
 PLACES: tuple[tuple[str, str, str], ...] = (
@@ -45,6 +47,7 @@ PLACES: tuple[tuple[str, str, str], ...] = (
     ("gateway/runtime/executors.py", "_ask", "governance"),
     ("gateway/runtime/executors.py", "_started", "governance"),
     ("gateway/runtime/observing.py", "", "telemetry"),
+    ("gateway/telemetry/spans.py", "", "call"),  # the attempt's id, made when it is sent
     ("gateway/telemetry/", "", "telemetry"),
     ("prometheus_client/", "", "telemetry"),
     ("gateway/engine/", "", "engine"),
@@ -98,12 +101,21 @@ class _Profile:
 
 
 def _cost_at(frame: FrameType | None) -> str:
+    if frame is not None and _loop_ran(frame):
+        return OTHER
     while frame is not None:
         found = _cost_of(frame.f_code.co_filename, frame.f_code.co_name)
         if found:
             return found
         frame = frame.f_back
     return OTHER
+
+
+def _loop_ran(frame: FrameType) -> bool:
+    """Python hears of an interrupt late: at the first line of what the loop's own C code calls."""
+    caller = frame.f_back
+    called_by_loop = caller is not None and caller.f_code.co_filename.endswith(LOOP)
+    return called_by_loop and frame.f_lasti <= BEGUN
 
 
 @cache
