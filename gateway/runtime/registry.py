@@ -15,7 +15,7 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.model.card import Card, Health
 from acp_spec.model.context import Signals
-from acp_spec.model.enums import Boundary, HealthStatus, Transport
+from acp_spec.model.enums import Boundary, HealthStatus, SideEffect, Transport
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import Component, Heartbeat, RegisterRequest
 from gateway.engine.catalog import Catalog, Offer
@@ -321,7 +321,9 @@ class Registry:
             if said.boundary is Boundary.GATEWAY:
                 raise AcpFailure(msgspec.structs.replace(said, message=text)) from None
             reason = Reason.UNAVAILABLE if said.retryable else Reason.CONTRACT_VIOLATION
-            raise AcpFailure(error(reason, text, boundary=Boundary.COMPONENT)) from None
+            raise AcpFailure(
+                error(reason, text, side_effect=SideEffect.NONE, boundary=Boundary.COMPONENT)
+            ) from None
 
     def _admit(self, row: Row, connection: Connection) -> Entry:
         """Put it in, or in the place of its older registration."""

@@ -39,6 +39,8 @@ class Streams:
             live.on_change.append(changed.set)
             try:
                 on_disk = live.state.sequence  # once the sync is back; what came later may not be
+                if live.end_on_disk and live.state.sequence <= last:
+                    return  # nothing to wait for: a resume at the end is answered at once
                 await self._driver.committer.synced()
                 for number, event in self._read(session_id, last):
                     if number > on_disk:
@@ -46,6 +48,7 @@ class Streams:
                     last = number
                     yield number, type(event).__name__, msgspec.json.encode(event)
                     if isinstance(event, SessionEnded):
+                        live.end_on_disk = True
                         return
                 if live.state.terminal and live.state.sequence <= last:
                     return

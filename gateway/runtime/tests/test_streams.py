@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from gateway.engine.events import AnyEvent
 from gateway.engine.tests.casting import Said
@@ -57,6 +58,19 @@ def test_a_stream_resumed_at_any_number_goes_on_behind_it() -> None:
         assert await all_of(house, session, len(whole)) == []
         assert await all_of(house, session, 999) == []
         assert await all_of(house, session, -5) == whole
+
+    run(story())
+
+
+def test_a_resume_at_an_end_that_was_told_is_over_at_once() -> None:
+    async def story() -> None:
+        house = House()
+        session = await house.open(ONE_ACTION % "read")
+        end = (await all_of(house, session))[-1][0]
+        await house.ended(session)
+        stream = house.service.events(session, LOCAL, after=end)
+        with pytest.raises(StopAsyncIteration):
+            anext(stream).__await__().__next__()  # not one turn of the loop
 
     run(story())
 
