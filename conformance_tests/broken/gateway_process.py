@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from conformance_tests.runner.fixtures import Fixtures, Tokens
+from conformance_tests.runner.fixtures import Credential, Fixtures, Tokens
 
 ACP = Path(sys.executable).parent / "acp"
 READY_WITHIN_S = 60
@@ -54,10 +54,11 @@ class GatewayProcess:
         async with asyncio.timeout(READY_WITHIN_S):
             line = await self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"acp serve did not start; see {self._folder}/gateway.log")
+            end = (self._folder / "gateway.log").read_text(encoding="utf-8")[-1500:]
+            raise RuntimeError(f"acp serve did not start: {end}")
         ready = json.loads(line)
-        self.http, self.grpc = ready["http"], ready["grpc"]
-        self._ports = (_address(self.http), _address(self.grpc))
+        self._ports = (_address(ready["http"]), _address(ready["grpc"]))
+        self.http, self.grpc = f"http://{self._ports[0]}", f"grpc://{self._ports[1]}"
 
     async def restart(self) -> None:
         """Kill -9, then start again on the same ports."""
@@ -99,11 +100,19 @@ class GatewayProcess:
         return found
 
 
-_SETTINGS = {"ACP_AUTH_MODE": "required"}
+SECRET = "secret-of-the-partner"
+_SETTINGS = {
+    "ACP_AUTH_MODE": "required",
+    "ACP_OUTBOUND_CREDENTIALS": '{"partner": "env:ACP_CONFORMANCE_SECRET"}',
+    "ACP_CONFORMANCE_SECRET": SECRET,
+    # short, so that a case that waits for them does not hold up a run
+    "ACP_GRACE_PIN_GRACE_MS": "300",
+    "ACP_LEASES_PROBE_INTERVAL_MS": "300",
+}
 
 
 def _address(url: str) -> str:
-    return url.partition("://")[2]
+    return url.rpartition("://")[2]
 
 
 @contextlib.asynccontextmanager
@@ -114,6 +123,13 @@ async def running_gateway() -> AsyncIterator[tuple[GatewayProcess, Fixtures]]:
         tokens = await process.tokens()
         await process.start()
         try:
-            yield process, Fixtures(tokens=tokens, exposed=True)
+            yield (
+                process,
+                Fixtures(
+                    tokens=tokens,
+                    exposed=True,
+                    credential=Credential(name="partner", secret=SECRET),
+                ),
+            )
         finally:
             await process.stop()

@@ -70,7 +70,7 @@ class Request:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     status: int
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     body: bytes = b""
 
     @property
@@ -148,6 +148,7 @@ async def _through(app: App, scope: Scope, *, request: Request) -> Reply:
         "method": request.method,
         "path": request.path,
         "raw_path": request.path.encode("latin-1"),
+        "query_string": request.query.encode("latin-1"),
         "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()],
     }
     await app(changed, receive, send)

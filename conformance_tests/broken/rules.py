@@ -30,12 +30,21 @@ def before(when: When, change: Change) -> Maker:
     return lambda: rule
 
 
-def after(when: When, change: Change, *, ok: bool | None = None) -> Maker:
-    """The answer's body is changed; `ok` limits it to successes or to errors."""
+def after(
+    when: When,
+    change: Change,
+    *,
+    ok: bool | None = None,
+    sees: bytes = b"",
+    status_is: int = 0,
+) -> Maker:
+    """The answer's body is changed; limited to successes or errors, a status, or what it holds."""
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
-        if not when(request) or (ok is not None and reply.ok is not ok):
+        if not when(request) or (ok is not None and reply.ok is not ok) or sees not in reply.body:
+            return reply
+        if status_is not in {0, reply.status}:
             return reply
         tree = reply.tree
         change(tree)
@@ -133,6 +142,26 @@ def answer_text(when: When, old: bytes, *, to: bytes) -> Maker:
         return replace(reply, body=reply.body.replace(old, to)) if when(request) else reply
 
     return lambda: rule
+
+
+def answered(sees: Callable[[Request, Reply], bool], reply: Reply) -> Maker:
+    """Another answer in place of one that looks like this."""
+
+    async def rule(request: Request, forward: Forward) -> Reply:
+        came = await forward(request)
+        return reply if sees(request, came) else came
+
+    return lambda: rule
+
+
+def plainly(rule: Rule) -> Maker:
+    """A rule that remembers nothing."""
+    return lambda: rule
+
+
+def saying(tree: Json, *, http: int = 200) -> Reply:
+    """A JSON answer."""
+    return Reply(status=http).with_tree(tree)
 
 
 def error(code: str, reason: str, *, http: int, side_effect: str = "NONE") -> Reply:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance_tests.broken import rules
-from conformance_tests.broken.http_layer import Forward, Reply, Request, Rule
+from conformance_tests.broken.http_layer import Forward, Reply, Request
 from conformance_tests.broken.peer import BrokenPeer
 from conformance_tests.broken.rules import INVALID, action, after, before, do, error, instead, put
 
@@ -50,10 +50,6 @@ def _strict_about_trace(request: Request) -> bool:
 
 def _deeper_than_47(request: Request) -> bool:
     return request.do == "execute" and b"[" * 48 in request.body and b"[" * 49 not in request.body
-
-
-def _fixed(rule: Rule) -> rules.Maker:
-    return lambda: rule
 
 
 VERSION = (
@@ -133,7 +129,7 @@ JSON_FORM = (
         requirement="WIR-012",
         does="writes an integer with a fraction",
         because=r"stored is 1.0",
-        http=_fixed(_whole_as_fraction),
+        http=rules.plainly(_whole_as_fraction),
     ),
 )
 
@@ -142,7 +138,7 @@ PAYLOADS = (
         requirement="PAY-001",
         does="writes escapes in its own way",
         because=r"text: output: sent",
-        http=_fixed(_escapes),
+        http=rules.plainly(_escapes),
     ),
     BrokenPeer(
         requirement="PAY-002",
@@ -279,13 +275,13 @@ HTTP = (
         requirement="HTT-010",
         does="tells progress after the response",
         because=r"lines_are_progress: line \d of \d already holds the response",
-        http=_fixed(_progress_after),
+        http=rules.plainly(_progress_after),
     ),
     BrokenPeer(
         requirement="HTT-011",
         does="answers NDJSON unasked",
         because=r"content_type: expected application/json, got application/x-ndjson",
-        http=_fixed(_ndjson_unasked),
+        http=rules.plainly(_ndjson_unasked),
     ),
     BrokenPeer(
         requirement="HTT-014",

@@ -236,6 +236,8 @@ def at(tree: Value, path: str) -> Value:
             found = _inside(found, path)
         if isinstance(found, dict) and step in found:
             found = found[step]
+        elif isinstance(found, list) and step == "-1" and found:
+            found = found[-1]
         elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
             found = found[int(step)]
         else:

@@ -54,6 +54,8 @@ def _retryable(answer: Answer, wanted: Value) -> str | None:
 def _status(answer: Answer, wanted: Value) -> str | None:
     if answer.binding != "http":
         return None
+    if wanted == {"one_of_4xx": True}:
+        return None if 400 <= answer.status < 500 else f"expected a 4xx, got {answer.said}"
     if isinstance(wanted, dict):
         refused = one_of(wanted["not"])
         return f"status {answer.status}" if answer.status in refused else None
@@ -105,7 +107,9 @@ def place(tree: Value, path: str, *, wanted: Value) -> str | None:
     try:
         found = at(tree, path)
     except NoSuchPlace:
-        return None if wanted == {"is": "absent"} else f"{path} is absent"
+        if isinstance(wanted, dict) and (wanted == {"is": "absent"} or "or_absent" in wanted):
+            return None
+        return f"{path} is absent"
     if isinstance(wanted, dict) and set(wanted) & set(_OPERATORS) and len(wanted) <= 2:
         for name, operand in wanted.items():
             problem = _OPERATORS[name](plain(found), operand)
@@ -156,6 +160,30 @@ def _contains(found: Value, operand: Value) -> str | None:
     return None if str(operand) in str(found) else f"{found!r} lacks {operand!r}"
 
 
+def _differs(found: Value, operand: Value) -> str | None:
+    return f"is {operand!r} too" if found == operand else None
+
+
+def _counters(version: Value) -> list[int]:
+    return [int(part) for part in str(version).split(".")]
+
+
+def _not_below(found: Value, operand: Value) -> str | None:
+    """State versions: none of the three counters is smaller."""
+    pairs = zip(_counters(found), _counters(operand), strict=True)
+    return f"{found} after {operand}" if any(now < then for now, then in pairs) else None
+
+
+def _third_above(found: Value, operand: Value) -> str | None:
+    higher = _counters(found)[2] > _counters(operand)[2]
+    return None if higher else f"{found} after {operand}: the third counter did not grow"
+
+
+def _later_by_500(found: Value, operand: Value) -> str | None:
+    waited = _number(found) - _number(operand)
+    return None if waited >= 495 else f"only {waited} ms later"
+
+
 def _number(value: Value) -> Decimal:
     return Decimal(str(value)) if isinstance(value, int | float | Decimal) else Decimal("NaN")
 
@@ -163,11 +191,16 @@ def _number(value: Value) -> Decimal:
 _OPERATORS: Final[dict[str, Callable[[Value, Value], str | None]]] = {
     "is": _is,
     "one_of": _in,
+    "or_absent": _in,
     "matches": _matches,
     "min": _min,
     "max": _max,
     "length": _length,
     "contains": _contains,
+    "differs": _differs,
+    "not_below": _not_below,
+    "third_above": _third_above,
+    "later_by_500": _later_by_500,
 }
 
 
@@ -185,6 +218,20 @@ def _text(answer: Answer, wanted: Value) -> str | None:
     return None
 
 
+def _holds(answer: Answer, wanted: Value) -> str | None:
+    """Payloads that contain these bytes."""
+    for path, value in cast("Tree", wanted).items():
+        try:
+            found = at(answer.tree, path)
+        except NoSuchPlace:
+            return f"{path} is absent ({answer.said})"
+        part = value.data if isinstance(value, Text) else str(value).encode()
+        if not isinstance(found, Text) or part not in found.data:
+            got = found.data if isinstance(found, Text) else repr(found).encode()
+            return f"{path}: {part[:BODY_SHOWN]!r} is not in {got[:BODY_SHOWN]!r}"
+    return None
+
+
 def _within_ms(answer: Answer, wanted: Value) -> str | None:
     late = answer.elapsed_ms > float(cast("int", wanted))
     return f"answered after {answer.elapsed_ms:.0f} ms, not within {wanted}" if late else None
@@ -193,6 +240,29 @@ def _within_ms(answer: Answer, wanted: Value) -> str | None:
 def _not_before_ms(answer: Answer, wanted: Value) -> str | None:
     early = answer.elapsed_ms < float(cast("int", wanted))
     return f"answered after {answer.elapsed_ms:.0f} ms, before {wanted}" if early else None
+
+
+def _after(answer: Answer, wanted: Value) -> str | None:
+    """Texts that must sort after others."""
+    for path, value in cast("Tree", wanted).items():
+        try:
+            found = str(at(answer.tree, path))
+        except NoSuchPlace:
+            return f"{path} is absent ({answer.said})"
+        if found <= str(value):
+            return f"{path}: {found} does not come after {value}"
+    return None
+
+
+def _mentions(answer: Answer, wanted: Value) -> str | None:
+    lacking = [str(text) for text in one_of(wanted) if str(text).encode() not in answer.body]
+    return f"{lacking[0]!r} is not mentioned: {shown(answer)}" if lacking else None
+
+
+def _lacks(answer: Answer, wanted: Value) -> str | None:
+    held = answer.body + repr(answer.headers).encode()
+    found = [str(text) for text in one_of(wanted) if text and str(text).encode() in held]
+    return f"the answer holds {found[0]!r}" if found else None
 
 
 def _trailer_max(answer: Answer, wanted: Value) -> str | None:
@@ -224,6 +294,10 @@ CHECKS: Final[dict[str, Check]] = {
     "content_type": _content_type,
     "at": _at,
     "text": _text,
+    "holds": _holds,
+    "after": _after,
+    "mentions": _mentions,
+    "lacks": _lacks,
     "within_ms": _within_ms,
     "not_before_ms": _not_before_ms,
     "trailer_max_bytes": _trailer_max,

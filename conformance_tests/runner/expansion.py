@@ -95,15 +95,25 @@ def _of_case(case: Case, declared: Declares, *, bindings: Sequence[str]) -> Iter
 
 def _variants(case: Case, declared: Declares) -> Iterator[tuple[str, dict[str, Value]]]:
     """The product of the case's axes; a case without axes is one variant without a label."""
-    axes = []
+    axes: list[list[tuple[str, str, Value]]] = []
     for name, source in case.each.items():
         if isinstance(source, list):
-            axes.append([(_label(value), name, value) for value in source])
+            labels = _labels(source)
+            axes.append([(label, name, value) for label, value in zip(labels, source, strict=True)])
         else:
             found = declared.source(str(source))
             axes.append([(label, name, value) for label, value in found])
     for chosen in itertools.product(*axes):
         yield ",".join(label for label, _, _ in chosen), {name: value for _, name, value in chosen}
+
+
+def _labels(values: list[Value]) -> list[str]:
+    """One short text per value, numbered where the beginnings are equal."""
+    labels = [_label(value) for value in values]
+    return [
+        f"{label}#{number}" if labels.count(label) > 1 else label
+        for number, label in enumerate(labels, 1)
+    ]
 
 
 def _label(value: Value) -> str:

@@ -29,6 +29,13 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     other_tenant: str = ""
 
 
+class Credential(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A credential that the gateway is configured to send to components, and what it sends."""
+
+    name: str = ""
+    secret: str = ""
+
+
 class Fixtures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     execute: tuple[SafeCall, ...] = ()
     plan: dict[str, object] = {}
@@ -37,6 +44,7 @@ class Fixtures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token: str = ""
     exposed: bool = False
     tokens: Tokens = Tokens()
+    credential: Credential = Credential()
     restart: Annotated[str, msgspec.Meta(description="kills and starts the target again")] = ""
 
 

@@ -46,11 +46,13 @@ _NEEDS: Final[dict[str, Callable[[GatewaySubject], object]]] = {
             subject.fixtures.tokens.other_tenant,
         )
     ),
+    "credential": lambda subject: subject.fixtures.credential.name,
     "exposed": lambda subject: subject.fixtures.exposed,
 }
 _MISSING: Final = {
     "grpc": "give the gateway's gRPC address as a second --target grpc://host:port",
     "restart": "give a `restart` command in --fixtures that kills the gateway and starts it again",
     "tokens": "give tokens admin, submit, component and other_tenant in --fixtures",
+    "credential": "give `credential` {name, secret} in --fixtures, as the gateway is configured",
     "exposed": "say `exposed: true` in --fixtures and give tokens: a gateway beyond loopback",
 }

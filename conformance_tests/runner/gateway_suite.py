@@ -18,6 +18,7 @@ from conformance_tests.runner.gateway_scenario import GatewayScenario, World, he
 from conformance_tests.runner.gateway_subject import GatewaySubject
 from conformance_tests.runner.results import Outcome, Result, Run, compare
 from conformance_tests.runner.watching import watch
+from conformance_tests.stage.actors import Ear, as_it_came
 from conformance_tests.stage.http_stage import HttpStage, serve_app
 
 SIDE_BY_SIDE = 24
@@ -30,6 +31,7 @@ class Surroundings:
 
     restart: Restart | None = None
     layer: Callable[[App], App] | None = None
+    ear: Ear = as_it_came
 
 
 async def run_gateway(options: Options, around: Surroundings | None = None) -> Run:
@@ -55,6 +57,7 @@ async def run_gateway(options: Options, around: Surroundings | None = None) -> R
                 stage_url=stage_url,
                 fixtures=options.fixtures,
                 restart=around.restart,
+                ear=around.ear,
             )
             results, log = await _scenarios(planned, world, subject=subject, seed=options.seed)
     except Unreachable as problem:

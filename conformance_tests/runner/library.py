@@ -159,7 +159,7 @@ def _case(item: Tree, kind: Party, *, where: str) -> Case:
         name=str(item["name"]),
         kind=kind,
         about=str(item.get("about", "")),
-        over=tuple(cast("list[str]", item.get("over", list(BINDINGS)))),
+        over=tuple(cast("list[str]", item.get("over", _bindings(kind)))),
         needs=tuple(cast("list[str]", item.get("needs", []))),
         each=cast("Tree", item.get("each", {})),
         steps=steps,
@@ -171,6 +171,11 @@ def _case(item: Tree, kind: Party, *, where: str) -> Case:
     if not case.checks:
         raise WrongCase(f"{where}: it expects nothing, so it could not fail")
     return case
+
+
+def _bindings(kind: Party) -> list[str]:
+    """A gateway's cases say themselves when they speak gRPC."""
+    return ["http"] if kind is Party.GATEWAY else list(BINDINGS)
 
 
 def _watch(item: Tree, *, where: str) -> Watch:

@@ -12,6 +12,9 @@ from typing import Final
 from acp_spec.model.ids import CROCKFORD
 from conformance_tests.messages.tree import NoSuchPlace, Text, Tree, Value, as_text, at
 
+LONG: Final = "long " * 1200
+HUGE: Final = "huge" * 1_300_000
+"""Over 5 MB: more than a gateway takes by default."""
 _WHOLE: Final = re.compile(r"\$([a-z_][a-z_0-9]*(?:/[^\s$]*)?)")
 _INSIDE: Final = re.compile(r"\$\{([a-z_][a-z_0-9]*(?:/[^\s$}]*)?)\}")
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
@@ -31,7 +34,9 @@ class Scope:
             "other_word": word(chance),
             "key": word(chance) + "-" + hexadecimal(chance, 12),
             "number": chance.randint(2, 999),
-            "long_text": "long " * 1200,
+            "long_text": LONG,
+            "huge_output": HUGE[:90_000],
+            "huge_text": HUGE,
             "unseen_id": hexadecimal(chance, 32),
             **variant,
         }

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from acp_spec.bindings.errors import ERRORS, HTTP_OF_CODE
 from acp_spec.model.errors import Code, Reason
@@ -26,7 +26,7 @@ MESSAGES: Final = {
     "describe": ("Empty", "Card"),
     "health": ("Empty", "Health"),
 }
-OWN_KEYS: Final = ("status", "delay_ms", "raw", "headers", "hang", "at_once")
+OWN_KEYS: Final = ("http_status", "delay_ms", "raw", "headers", "hang", "all_calls")
 HANG_S: Final = 20.0
 SENT_KEPT: Final = 500
 
@@ -64,6 +64,13 @@ class Said:
         return write_value(self.tree) if self.raw is None else self.raw
 
 
+Ear: TypeAlias = Callable[[Heard], Heard]
+
+
+def as_it_came(heard: Heard) -> Heard:
+    return heard
+
+
 class Actor:
     """One scripted component. `card` and `scripts` are a case's data, with its names filled in."""
 
@@ -74,6 +81,9 @@ class Actor:
         self._counts: dict[str, int] = {}
         self._cancelled: dict[str, asyncio.Event] = {}
         self._news = asyncio.Event()
+        self._released = False
+        self.ear: Ear = as_it_came
+        """What it takes down of a request; another gateway, to all that a case can see."""
 
     def of(self, do: str) -> list[Heard]:
         return [heard for heard in self.heard if heard.do == do]
@@ -89,6 +99,12 @@ class Actor:
             except TimeoutError:
                 return
 
+    def release(self) -> None:
+        """Whatever hangs is let go: the case is over."""
+        self._released = True
+        for waiting in self._cancelled.values():
+            waiting.set()
+
     def replace_script(self, do: str, replies: list[Tree]) -> None:
         """From now on these answers, from the first."""
         self.scripts[do] = replies
@@ -97,7 +113,7 @@ class Actor:
     async def answer(self, heard: Heard) -> Said:
         """What it says to this request, when it says it."""
         if len(self.heard) < SENT_KEPT:
-            self.heard.append(heard)
+            self.heard.append(self.ear(heard))
         self._news.set()
         reply = self._scripted(heard)
         if reply.get("hang"):
@@ -114,13 +130,15 @@ class Actor:
             context = str(heard.tree.get("call_id", ""))
             self._cancelled.setdefault(context, asyncio.Event()).set()
         if script:
-            return script[min(number, len(script) - 1)]
+            return _with_calls(script[min(number, len(script) - 1)], heard)
         return _DEFAULTS[heard.do](heard, self)
 
     async def _hang(self, heard: Heard, reply: Tree) -> Tree:
         """Until it is cancelled; then it says so."""
         context = cast("Tree", heard.tree.get("context", {}))
         cancelled = self._cancelled.setdefault(str(context.get("call_id")), asyncio.Event())
+        if self._released:
+            return {"error": dict(_CANCELLED)}
         try:
             async with asyncio.timeout(HANG_S):
                 await cancelled.wait()
@@ -137,11 +155,19 @@ _CANCELLED: Final[Tree] = {
 }
 
 
+def _with_calls(reply: Tree, heard: Heard) -> Tree:
+    """`all_calls: true` names every call of the request for a retry."""
+    if not reply.get("all_calls"):
+        return reply
+    calls = cast("list[Tree]", heard.tree.get("calls", []))
+    return {**reply, "retry_call_ids": [call.get("call_id") for call in calls]}
+
+
 def _said(reply: Tree) -> Said:
     tree = {key: value for key, value in reply.items() if key not in OWN_KEYS}
     headers = cast("dict[str, str]", reply.get("headers", {}))
     raw = reply.get("raw")
-    status = int(cast("int", reply.get("status", _status_of(tree))))
+    status = int(cast("int", reply.get("http_status", _status_of(tree))))
     return Said(status=status, tree=tree, headers=headers, raw=_bytes(raw))
 
 

@@ -4,10 +4,19 @@ A judge looks at one exchange and the subject, and says what is wrong, nothing, 
 there was nothing here that it could judge. Every public function of these modules is one.
 """
 
+from inspect import signature
 from types import FunctionType, ModuleType
 from typing import Final
 
-from conformance_tests.runner.judges import cards, errors, executions, messages, roles
+from conformance_tests.runner.judges import (
+    cards,
+    errors,
+    executions,
+    heard,
+    messages,
+    records,
+    roles,
+)
 from conformance_tests.runner.judges.judging import Judge, NotSeen
 
 __all__ = ["JUDGES", "Judge", "NotSeen"]
@@ -20,11 +29,12 @@ def _of(module: ModuleType) -> dict[str, Judge]:
         if isinstance(function, FunctionType)
         and function.__module__ == module.__name__
         and not name.startswith("_")
+        and list(signature(function).parameters) == ["seen", "subject"]
     }
 
 
 JUDGES: Final[dict[str, Judge]] = {
     name: judge
-    for module in (cards, errors, executions, messages, roles)
+    for module in (cards, errors, executions, heard, messages, records, roles)
     for name, judge in _of(module).items()
 }

@@ -43,7 +43,11 @@ def _message(seen: Exchange) -> tuple[Tree, str]:
 
 def names_as_in_proto(seen: Exchange, subject: Subject) -> str | None:
     """No field is a known one in another spelling."""
-    tree, message = _message(seen)
+    return misspelt(*_message(seen))
+
+
+def misspelt(tree: Tree, message: str) -> str | None:
+    """The first field that is a known one in another spelling."""
     for path, name, field, _ in _walk(tree, message):
         if field is None:
             squeezed = name.replace("_", "").replace("-", "").lower()
