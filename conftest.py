@@ -6,6 +6,7 @@ of skips closes every run, so that nobody mistakes a thin run for a whole one.
 
 import os
 import shutil
+import signal
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,6 +32,11 @@ PACKAGES = {
     "strace": "strace",
     "systemd-analyze": "systemd",
 }
+
+# A run started in the background of a shell ignores Ctrl-C, and so would every process it starts:
+# tests that interrupt would then wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline per example: two cores are shared with real servers, a slow example proves nothing.
 hypothesis.settings.register_profile("house", deadline=None)
