@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from acp_spec.bindings.errors import error
 from acp_spec.model.enums import TERMINAL_SESSION
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import Opened, OpenSession, SessionView
@@ -19,6 +20,9 @@ from reference_components.hotline.questions import Question
 CONCURRENCY = 8
 """Sessions at once: enough to keep five languages on two cores busy, little enough to stay fair."""
 WAIT_S = 30
+"""As long as the workflow's deadline: nearly every session is answered by its opening."""
+GIVE_UP_S = 60.0
+POLL_S = 0.5
 OVERLOAD_TRIES = 20
 OVERLOAD_PAUSE_S = 0.5
 
@@ -53,13 +57,21 @@ def one_call(client: GatewayClient, workflow: str, *, question: Question) -> End
         input=write({"query": question.text, "customer": question.customer}),
         labels={"customer": question.customer},
     )
-    view = _open(client, request)
-    while isinstance(view, Opened) or view.status not in TERMINAL_SESSION:
-        for _ in client.follow(view.session_id):
-            pass
-        view = client.ask(ask.get_session(view.session_id))
+    view = _ended(client, _open(client, request))
     text = client.ask(ask.get_trajectory(view.session_id))
     return Ended(question, view, msgspec.json.decode(text, type=Trajectory))
+
+
+def _ended(client: GatewayClient, view: Opened | SessionView) -> SessionView:
+    """The session once it is over; AcpFailure when it is not, long after its deadline."""
+    give_up_s = time.monotonic() + GIVE_UP_S
+    while isinstance(view, Opened) or view.status not in TERMINAL_SESSION:
+        if time.monotonic() > give_up_s:
+            message = f"session {view.session_id} does not end; see the gateway's log"
+            raise AcpFailure(error(Reason.TIMEOUT, message))
+        time.sleep(POLL_S)
+        view = client.ask(ask.get_session(view.session_id))
+    return view
 
 
 def _open(client: GatewayClient, request: OpenSession) -> Opened | SessionView:

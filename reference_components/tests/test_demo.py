@@ -17,21 +17,36 @@ import pytest
 from reference_components.hotline.questions import InputError, Question, questions
 
 Needs = Callable[[str], Path]
+Demo = Callable[..., subprocess.Popen[bytes]]
 ACP = Path(sys.executable).parent / "acp"
 DEMO_S = 240.0  # with cold builds of three languages on two busy cores
 KEPT = b"everything keeps running"
 
 
-def demo(folder: Path, *flags: str, **environ: str) -> subprocess.Popen[bytes]:
-    """A running demo whose files all lie below `folder`."""
-    return subprocess.Popen(
-        [ACP, "demo", "--data-dir", folder, *flags],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environ},
-        cwd=folder.parent,
-    )
+@pytest.fixture
+def demo() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """`demo(folder, *flags, **environ)` runs one, whose files all lie below `folder`; whatever
+    still runs when the test is over is told to stop.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(folder: Path, *flags: str, **environ: str) -> subprocess.Popen[bytes]:
+        running = subprocess.Popen(
+            [ACP, "demo", "--data-dir", folder, *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environ},
+            cwd=folder.parent,
+        )
+        started.append(running)
+        return running
+
+    yield start
+    for running in started:
+        if running.poll() is None:
+            running.terminate()
+            running.communicate()
 
 
 def finished(running: subprocess.Popen[bytes]) -> tuple[int, str, str]:
@@ -70,7 +85,7 @@ def _command_lines(folder: str) -> Iterator[str]:
 
 
 def test_the_demo_runs_five_languages_and_leaves_nothing_behind(
-    tmp_path: Path, needs: Needs
+    tmp_path: Path, demo: Demo, needs: Needs
 ) -> None:
     for tool in ("cobc", "go", "javac", "java", "node", "npm"):
         needs(tool)
@@ -100,6 +115,7 @@ def test_the_demo_runs_five_languages_and_leaves_nothing_behind(
 
 def test_without_any_language_but_python_the_others_are_named_and_their_questions_handed_over(
     tmp_path: Path,
+    demo: Demo,
 ) -> None:
     questions_file = tmp_path / "mine.csv"
     questions_file.write_text("id,text\n1,My top-up is still pending\n2,I lost my card\n")
@@ -120,7 +136,7 @@ def test_without_any_language_but_python_the_others_are_named_and_their_question
     assert processes_of(tmp_path) == []
 
 
-def test_kept_it_runs_until_ctrl_c_which_stops_every_process(tmp_path: Path) -> None:
+def test_kept_it_runs_until_ctrl_c_which_stops_every_process(tmp_path: Path, demo: Demo) -> None:
     running = demo(tmp_path / "house", "--keep", "--limit", "2", PATH="/nowhere")
     assert running.stderr is not None
     for line in running.stderr:
@@ -135,6 +151,7 @@ def test_kept_it_runs_until_ctrl_c_which_stops_every_process(tmp_path: Path) -> 
 
 def test_a_component_that_ends_by_itself_is_a_problem_and_no_question_is_lost(
     tmp_path: Path,
+    demo: Demo,
 ) -> None:
     many = tmp_path / "many.csv"
     many.write_text("text\n" + "I do not recognise this direct debit\n" * 60)
@@ -153,7 +170,7 @@ def test_a_component_that_ends_by_itself_is_a_problem_and_no_question_is_lost(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_it_starts_it_leaves_nothing_behind(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, demo: Demo, number: signal.Signals
 ) -> None:
     running = demo(tmp_path / "house", PATH="/nowhere")
     pause = threading.Event()
@@ -166,7 +183,9 @@ def test_interrupted_while_it_starts_it_leaves_nothing_behind(
     assert processes_of(tmp_path) == []
 
 
-def test_a_file_without_questions_is_wrong_use_and_starts_nothing(tmp_path: Path) -> None:
+def test_a_file_without_questions_is_wrong_use_and_starts_nothing(
+    tmp_path: Path, demo: Demo
+) -> None:
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("question\nhello\n")
     status, _, err = finished(demo(tmp_path / "house", "--input", str(wrong)))
