@@ -71,7 +71,7 @@ def checks_of(text: bytes) -> int:
     """How many checks a schema can make of one value. Raises ValueError when it has no end."""
     try:
         return checks_of_one_value(msgspec.json.decode(text), levels=MAX_NESTING, most=CHECKS_MAX)
-    except Endless as problem:
+    except (Endless, msgspec.DecodeError) as problem:
         raise ValueError(str(problem)) from None
 
 
@@ -84,7 +84,10 @@ def mismatch(schema: Payload, value: bytes) -> str:
     values = 1 + value.count(b",") + value.count(b"[") + value.count(b"{")
     if values * compiled.checks > WORK_MAX:
         return f"it has some {values} values, too many to be checked against this schema"
-    plain = msgspec.json.decode(value)
+    try:
+        plain = msgspec.json.decode(value)
+    except msgspec.DecodeError as problem:  # JSON has numbers that no validator can hold
+        return f"it cannot be checked: {problem}"
     if compiled.validator.is_valid(plain):
         return ""
     return first_fault(compiled.validator, plain, work=values * compiled.checks)

@@ -170,3 +170,11 @@ def test_a_large_value_against_a_costly_schema_is_not_checked() -> None:
 def test_a_fault_never_repeats_a_long_value() -> None:
     value = json.dumps("x" * 1_000_000).encode()
     assert len(mismatch(schema({"type": "integer"}), value)) <= MESSAGE_CHARACTERS_MAX + 3
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e999999999", "9" * 5_000])
+def test_a_number_that_no_validator_holds_does_not_fit_any_schema(number: str) -> None:
+    """It raised, inside the engine: the session hung until its deadline."""
+    stated = schema({"type": "object"})
+    assert "cannot be checked" in mismatch(stated, f'{{"n":{number}}}'.encode())
+    assert isinstance(compile_schema(payload(f'{{"maximum":{number}}}'.encode())), str)

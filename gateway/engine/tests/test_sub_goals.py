@@ -265,3 +265,13 @@ def test_sub_goals_begin_in_the_plans_order() -> None:
         play = ran(*(goal(name, "put") for name in order))
         sent = [s.created.sub_goal for s in play.sent if s.created.sub_goal]
         assert sent == list(order)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e999999999", "9" * 5_000])
+@pytest.mark.parametrize("op", [Operator.EQ, Operator.NE, Operator.LT, Operator.GE])
+def test_a_number_beyond_all_measure_is_not_comparable(number: str, op: Operator) -> None:
+    """It raised inside the engine: the session hung, and so did its replay."""
+    huge, small = payload(number.encode()), b'{"n":5}'
+    assert not sub_goals.holds(When(from_="a", pointer="/n", op=op, value=huge), small)
+    source = b'{"n":' + number.encode() + b"}"
+    assert not sub_goals.holds(When(from_="a", pointer="/n", op=op, value=payload(b"5")), source)
