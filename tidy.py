@@ -61,6 +61,7 @@ PURE_IMPORTS = frozenset(
 # Cleaning up and raising again is no catching and needs no line here.
 BROAD_EXCEPT_FILES: dict[str, str] = {
     "gateway/runtime/committer.py": "one callback's fault must not lose the others of its commit",
+    "gateway/runtime/driver.py": "a fault of ours in one session ends that one, not the gateway",
     "gateway/runtime/outbox.py": "a damaged record must not hold up the others",
     "gateway/stores/rocksdb.py": "rocksdict raises bare Exception; translated here, nowhere else",
     "gateway/transports/own_failures.py": "our own mistake in a request is logged, INTERNAL",

@@ -12,12 +12,15 @@ from typing import Protocol
 
 import msgspec
 
+from acp_spec.bindings.errors import error
 from acp_spec.model.card import Card
+from acp_spec.model.enums import Boundary, SessionStatus
+from acp_spec.model.errors import Reason
 from gateway.engine import recovery
 from gateway.engine.advance import advance
 from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
 from gateway.engine.definition import Workflow
-from gateway.engine.events import AnyEvent, Decided, Event, Opened, TimerFired
+from gateway.engine.events import AnyEvent, Decided, Event, Opened, SessionEnded, TimerFired
 from gateway.engine.policies import policy_for
 from gateway.engine.shards import changed
 from gateway.engine.states import CallState, Phase, SessionState, evolve
@@ -31,6 +34,9 @@ from gateway.runtime.targets import Targets
 from gateway.runtime.timers import Timers
 from gateway.stores.ports import Table
 from gateway.stores.tables import listed_row, shard_row
+from gateway.telemetry.logs import get_log
+
+log = get_log("gateway.driver")
 
 
 class Observer(Protocol):
@@ -103,13 +109,29 @@ class Driver:
 
     def feed(self, live: Live, *events: AnyEvent) -> None:
         """Apply events from outside, and everything that follows purely from them."""
-        self._run(live, live.state, record=[], todo=deque(events))
+        self._guarded(live, deque(events))
 
     def resume(
         self, live: Live, commands: Sequence[Command], *, events: Sequence[AnyEvent]
     ) -> None:
         """Bring a recovered session back to work."""
-        self._run(live, live.state, record=[], todo=deque([*events, *commands]))
+        self._guarded(live, deque([*events, *commands]))
+
+    def _guarded(self, live: Live, todo: "deque[AnyEvent | Command]") -> None:
+        """A fault of ours in one session ends that session: it must not wait for ever."""
+        before = live.state
+        try:
+            self._run(live, before, record=[], todo=todo)
+        except Exception as fault:
+            log.error(
+                "session_fault",
+                cause=fault,
+                session_id=before.session_id,
+                lineage_id=before.opened.lineage_id,
+            )
+            live.state = before
+            if not before.terminal:
+                self._run(live, before, record=[], todo=deque([self._fault(live)]))
 
     def find(self, session_id: str) -> Live | None:
         """The session, for what comes from outside at its own time; none once it was deleted."""
@@ -117,6 +139,11 @@ class Driver:
             return self.sessions.find(session_id)
         except Erased:
             return None
+
+    def _fault(self, live: Live) -> SessionEnded:
+        message = "a fault of the gateway ended the session; its log has it by the lineage id"
+        failure = error(Reason.INTERNAL, message, boundary=Boundary.GATEWAY)
+        return SessionEnded(at_ms=self.now_ms(live), status=SessionStatus.FAILED, error=failure)
 
     def now_ms(self, live: Live) -> int:
         """The time an event of this session carries: never before its last one."""

@@ -84,7 +84,7 @@ class Executors:
 
         `woken_from`: the queue whose head it was, when a slot there became free.
         """
-        if self.draining:
+        if self.draining or live.state.terminal:
             return None
         call = live.state.calls[call_id]
         waiting = self._name(live, call, key=woken_from)

@@ -2,13 +2,21 @@
 
 import asyncio
 
-from acp_spec.model.enums import SessionStatus
-from gateway.engine.events import AttemptStarted, CancelRequested, Opened, SessionEnded
+from acp_spec.model.enums import Boundary, SessionStatus
+from gateway.engine.events import (
+    AnyEvent,
+    AttemptEnded,
+    AttemptStarted,
+    CancelRequested,
+    Opened,
+    SessionEnded,
+)
 from gateway.engine.shards import Shard, changed
+from gateway.engine.states import SessionState
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted, failed, goal, planned
 from gateway.runtime.principal import LOCAL
-from gateway.runtime.tests.house import House
+from gateway.runtime.tests.house import House, Seen
 from gateway.runtime.tests.virtual_time import run
 from gateway.stores.memory import MemoryBatch, MemoryStore
 from gateway.stores.ports import Batch, Table
@@ -172,5 +180,31 @@ def test_a_timer_of_a_session_that_has_ended_does_nothing() -> None:
         await asyncio.sleep(5)
         assert house.journal(session) == before
         assert not [e for e in before if isinstance(e, CancelRequested)]
+
+    run(story())
+
+
+def test_a_fault_of_ours_ends_its_session_and_no_other() -> None:
+    """A session whose walk raised was only logged, and then waited for ever."""
+
+    class Faulty(Seen):
+        def seen(self, state: SessionState, event: AnyEvent) -> None:
+            super().seen(state, event)
+            marked = state.opened.labels.get("fault") == "yes"
+            if marked and isinstance(event, AttemptEnded):
+                raise RuntimeError("a fault of ours")
+
+    async def story() -> None:
+        house = House()
+        house.driver._observer = Faulty()
+        broken = await house.open(ONE_ACTION % "read", labels={"fault": "yes"})
+        whole = await house.open(ONE_ACTION % "read")
+        view = await house.ended(broken)
+        assert view.status is SessionStatus.FAILED
+        assert view.error is not None
+        assert view.error.reason == "INTERNAL"
+        assert view.error.boundary is Boundary.GATEWAY
+        assert (await house.ended(whole)).status is SessionStatus.SUCCEEDED
+        house.check_permits()
 
     run(story())
