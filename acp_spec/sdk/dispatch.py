@@ -312,7 +312,12 @@ def _subject(request: Request, target: Target) -> tuple[object, bytes]:
     if not isinstance(request, ExecuteRequest):
         return request, b""
     text = bytes(request.arguments)
-    arguments = read(text)
+    try:
+        arguments = read(text)
+    except ValueError as unreadable:
+        raise refusal(
+            Reason.INVALID_REQUEST, f"The arguments cannot be read: {unreadable}."
+        ) from None
     problem = target.arguments_valid(arguments) if target.arguments_valid else None
     if problem is not None:
         raise refusal(

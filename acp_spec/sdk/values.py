@@ -7,6 +7,7 @@ infinity never leave as null, and what leaves is text that every peer can read.
 """
 
 import dataclasses
+import json
 import math
 from decimal import Decimal
 from typing import TypeAlias
@@ -20,6 +21,9 @@ from acp_spec.model.payload import ABSENT, Payload, payload
 
 Json: TypeAlias = "bool | int | float | Decimal | str | list[Json] | dict[str, Json] | None"
 
+INT_DIGITS_MAX = 4_000
+"""Below what Python converts (sys.get_int_max_str_digits)."""
+
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -30,12 +34,32 @@ class JsonText(bytes):
 
 
 def read(text: Payload | bytes, *, absent: Json = None) -> Json:
-    """The value of a payload; `absent` when nothing was sent. Numbers stay exact."""
+    """The value of a payload; `absent` when nothing was sent. Numbers stay exact.
+
+    Raises ValueError for a number that Python cannot hold, such as 1e99999999999999999999.
+    """
     data = bytes(text)
     if not data:
         return absent
-    value: Json = jiter.from_json(data, float_mode="decimal", cache_mode="keys")
+    value: Json
+    try:
+        value = jiter.from_json(data, float_mode="decimal", cache_mode="keys")
+    except (ValueError, ArithmeticError):
+        value = _with_long_integers(data)
     return value
+
+
+def _with_long_integers(data: bytes) -> Json:
+    """Integers of more digits than `int` takes from text arrive as `Decimal`."""
+    try:
+        value: Json = json.loads(data, parse_float=Decimal, parse_int=_whole)
+    except ArithmeticError:
+        raise ValueError("a number in it is beyond every measure") from None
+    return value
+
+
+def _whole(text: str) -> int | Decimal:
+    return int(text) if len(text) <= INT_DIGITS_MAX else Decimal(text)
 
 
 def write(value: object) -> Payload:

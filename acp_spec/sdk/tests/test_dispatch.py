@@ -148,6 +148,26 @@ def test_an_unknown_action_and_a_missing_role_are_named_and_not_found(binding: B
     tell(component, binding, story)
 
 
+@pytest.mark.parametrize(
+    ("number", "reason"), [("9" * 5_000, ""), ("1e" + "9" * 20, "INVALID_REQUEST")]
+)
+def test_a_number_without_measure_passes_or_is_the_callers_fault(
+    binding: Binding, number: str, reason: str
+) -> None:
+    """Both were an answer that no caller could read."""
+    text = JsonText(f'{{"n":{number}}}'.encode())
+
+    async def story(client: ComponentClient) -> None:
+        answer = await client.execute(execute("echo", text))
+        if reason:
+            assert reason_of(answer) == reason
+        else:
+            assert isinstance(answer, ExecuteResponse)
+            assert output_of(answer) == text
+
+    tell(component_with_all_roles(), binding, story)
+
+
 def test_arguments_against_the_input_schema_are_refused_with_the_place(binding: Binding) -> None:
     component = Component("strict", "1.0.0")
     schema = {"type": "object", "properties": {"to": {"type": "object"}}, "required": ["to"]}

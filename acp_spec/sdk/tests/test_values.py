@@ -53,3 +53,17 @@ def test_what_json_cannot_say_is_an_error(value: object) -> None:
 
 def test_what_is_written_is_json() -> None:
     assert jiter.from_json(bytes(write({"a": [1, True, None, "é"]}))) == {"a": [1, True, None, "é"]}
+
+
+@pytest.mark.parametrize("digits", [4_000, 4_301, 20_000])
+def test_an_integer_of_thousands_of_digits_is_read_exactly(digits: int) -> None:
+    """Python takes 4,300 digits from text; one more was a 500 of the component."""
+    value = read(b'{"n":' + b"9" * digits + b',"x":0.10}')
+    assert isinstance(value, dict)
+    assert value["n"] == Decimal("9" * digits)
+    assert value["x"] == Decimal("0.10")
+
+
+def test_a_number_beyond_every_measure_is_told() -> None:
+    with pytest.raises(ValueError, match="beyond every measure"):
+        read(b"[1e99999999999999999999]")
