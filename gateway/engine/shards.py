@@ -5,17 +5,15 @@ needs. Each row is rewritten only when its shard's counter moved; `acp sessions 
 them with the journal.
 """
 
-import enum
-
 import msgspec
 
-from acp_spec.model.enums import Mode, SessionStatus, SideEffect, StepStatus
+from acp_spec.model.enums import Mode, SessionStatus, SideEffect, StepStatus, Word
 from acp_spec.model.session import SessionView, StepView
 from gateway.engine.states import CallState, SessionState
 from gateway.engine.views import times
 
 
-class Shard(enum.Enum):
+class Shard(Word):
     PLAN = "plan"
     EXECUTION = "execution"
     FEEDBACK = "feedback"

@@ -4,15 +4,14 @@ A `Batch` is atomic. `write` survives a killed process; `sync` returns only once
 before it is on disk. Nothing here knows sessions' meaning: keys and values are bytes.
 """
 
-import enum
 from collections.abc import Iterator
 from typing import Protocol
 
+from acp_spec.model.enums import Word
 
-class Table(enum.Enum):
+
+class Table(Word):
     """Column families. One key layout each, documented in `tables.py`."""
-
-    __hash__ = object.__hash__  # as `enums.Word`: looked up at each row that is put
 
     JOURNAL = "journal"
     SESSION = "session"
