@@ -95,7 +95,7 @@ def splice(data: bytes, pointer: str, *, value: bytes) -> bytes:
 
 def object_of(fields: Sequence[tuple[str, bytes]]) -> bytes:
     """The text of an object with these members, in order; each value JSON text kept verbatim."""
-    members = (msgspec.json.encode(name) + b":" + text for name, text in fields)
+    members = [msgspec.json.encode(name) + b":" + text for name, text in fields]
     return b"{" + b",".join(members) + b"}"
 
 

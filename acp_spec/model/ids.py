@@ -5,6 +5,7 @@ by time and names the gateway that owns the session.
 """
 
 import hashlib
+import re
 from typing import NewType
 
 SessionId = NewType("SessionId", str)
@@ -15,6 +16,7 @@ CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUE = {character: index for index, character in enumerate(CROCKFORD)}
 _PAIRS = [high + low for high in CROCKFORD for low in CROCKFORD]
 SESSION_ID_LENGTH = 26
+_SESSION_ID = re.compile(f"[0-7][{CROCKFORD}]{{{SESSION_ID_LENGTH - 1}}}")
 
 
 def session_id(time_ms: int, node: int, *, random_64: int) -> SessionId:
@@ -32,9 +34,7 @@ def session_id(time_ms: int, node: int, *, random_64: int) -> SessionId:
 
 def is_session_id(text: str) -> bool:
     """True when `text` has the form of a session id (26 Crockford characters, 128 bits)."""
-    return (
-        len(text) == SESSION_ID_LENGTH and text[0] in "01234567" and all(c in _VALUE for c in text)
-    )
+    return _SESSION_ID.fullmatch(text) is not None
 
 
 def node_of(session: str) -> int:

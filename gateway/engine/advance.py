@@ -20,7 +20,7 @@ from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import ABSENT, Payload, payload
 from acp_spec.model.plan import SubGoal
 from gateway.engine import calls, sub_goals
-from gateway.engine.definition import Mapping, Require, Step
+from gateway.engine.definition import Condition, Mapping, Require, Step
 from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
 from gateway.engine.flow import may_redo
 from gateway.engine.scope import SessionScope
@@ -49,9 +49,8 @@ def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if step is None:
         return (_succeeded(state, world),)
     entry = state.steps[step.name]
-    scope = SessionScope(state, world.signals)
-    if entry.status is StepStatus.PENDING:
-        skipped = _condition(step, scope, world=world)
+    if entry.status is StepStatus.PENDING and step.condition is not None:
+        skipped = _condition(state, step, condition=step.condition, world=world)
         if skipped is not None:
             return (skipped,)
     if step.plan:
@@ -110,16 +109,16 @@ def violation(where: str, line: int, *, text: str, problem: ExpressionError) -> 
     )
 
 
-def _condition(step: Step, scope: SessionScope, *, world: World) -> StepEnded | None:
-    if step.condition is None:
-        return None
+def _condition(
+    state: SessionState, step: Step, *, condition: Condition, world: World
+) -> StepEnded | None:
     try:
-        if step.condition.expression.evaluate_bool(scope):
+        if condition.expression.evaluate_bool(SessionScope(state, world.signals)):
             return None
     except ExpressionError as problem:
         where = f"step {step.name!r}, condition"
-        text = step.condition.expression.text
-        failure = violation(where, step.condition.line, text=text, problem=problem)
+        text = condition.expression.text
+        failure = violation(where, condition.line, text=text, problem=problem)
         return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
     return _step_ended(step, world, status=StepStatus.SKIPPED, reason="its condition is false")
 

@@ -104,7 +104,7 @@ class Committer:
 
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         """Put a row in this tick's batch."""
-        self._open_batch().put(table, key, value)
+        (self._batch or self._open_batch()).put(table, key, value)
 
     def delete(self, table: Table, key: bytes) -> None:
         """Delete a row in this tick's batch."""

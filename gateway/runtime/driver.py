@@ -147,7 +147,8 @@ class Driver:
 
     def now_ms(self, live: Live) -> int:
         """The time an event of this session carries: never before its last one."""
-        return max(self.clock.now_ms(), live.state.now_ms)
+        now_ms, last_ms = self.clock.now_ms(), live.state.now_ms
+        return now_ms if now_ms > last_ms else last_ms
 
     def world(self, live: Live) -> World:
         """What the pure engine may know now."""

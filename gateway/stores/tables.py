@@ -19,12 +19,14 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | META | name | singletons: format, switches; `erasing` NUL session_id |
 """
 
+import functools
 import struct
 from typing import NamedTuple
 
 SESSION_BYTES = 26
 SEQUENCE_BYTES = 8
 NUL = b"\0"
+SHARDS = 3
 
 _U64 = struct.Struct(">Q")
 _LISTED, _SESSION_KEY = b"L", b"K"
@@ -67,7 +69,12 @@ def parse_sequence_row(key: bytes) -> SequenceRow:
 
 def shard_row(session_id: str, shard: str, *, row: bytes = b"") -> bytes:
     """Key in SHARD; with an empty `row` the prefix of all rows of that shard."""
-    return session_id.encode() + text_part(shard) + row
+    return session_id.encode() + _shard_part(shard) + row
+
+
+@functools.lru_cache(SHARDS)
+def _shard_part(shard: str) -> bytes:
+    return text_part(shard)
 
 
 def listed_prefix(tenant: str, status: str = "") -> bytes:
