@@ -88,18 +88,14 @@ def _targets(stated: list[str], *, transport: str, out: Output) -> tuple[str, ..
 def matrix(
     kind: Annotated[str, typer.Option(help="component, gateway, or all.")] = "all",
     only: Annotated[list[str] | None, typer.Option(help="Requirement ids.")] = None,
-    table: Annotated[Path | None, typer.Option(help="Also write the table as Markdown.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run the suite against a peer for every MUST that breaks it and nothing else."""
     from conformance_tests.broken.matrix import parties_of, run_matrix
-    from conformance_tests.broken.table import to_markdown
 
     out = Output(json=json)
     with reporting(out):
         found = asyncio.run(run_matrix(parties_of(kind), only=tuple(only or ())))
-    if table is not None:
-        table.write_text(to_markdown(found), encoding="utf-8")
     for row in found.rows:
         if not row.whole:
             out.note(f"{row.requirement.id} ({row.party.value}): {row.said}")

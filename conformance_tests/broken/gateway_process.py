@@ -107,6 +107,7 @@ _SETTINGS = {
     "ACP_CONFORMANCE_SECRET": SECRET,
     # short, so that a case that waits for them does not hold up a run
     "ACP_GRACE_PIN_GRACE_MS": "300",
+    "ACP_GRACE_ATTACH_GRACE_MS": "300",
     "ACP_LEASES_PROBE_INTERVAL_MS": "300",
 }
 

@@ -8,12 +8,13 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_spec.bindings.routes import GATEWAY
 from conformance_tests.messages.tree import Text, Tree, Value, as_text, to_proto
+from conformance_tests.raw.http1 import Unreachable
 from conformance_tests.runner.answers import Answer, Exchange
 from conformance_tests.runner.checks import place
 from conformance_tests.runner.expansion import Planned
@@ -63,9 +64,14 @@ class GatewayScenario(Walk):
         self.key = f"k{random.Random(f'{seed}/{planned.id}').getrandbits(20):05x}{time.time_ns():x}"
         self.actors: dict[str, Actor] = {}
         self._open = AsyncExitStack()
+        self._registered: list[str] = []
 
     async def close(self) -> None:
-        """Take the actors off the stage."""
+        """Take the actors off the stage and out of the gateway."""
+        for id_ in self._registered:
+            call = Call(do="remove_component", params={"component_id": id_}, token=self._token())
+            with suppress(Unreachable):
+                await self._world.peer.call(call)
         for name, actor in self.actors.items():
             actor.release()
             self._world.stage.actors.pop(f"{name}-{self.key}", None)
@@ -120,7 +126,9 @@ class GatewayScenario(Walk):
         answer = await self._world.peer.call(call)
         if not about.get("optional"):
             self._must(answer, f"register_{name}")
-        self.scope.keep(f"id_{name}", (answer.tree or {}).get("component_id", ""))
+        id_ = str((answer.tree or {}).get("component_id", ""))
+        self.scope.keep(f"id_{name}", id_)
+        self._registered.append(id_)
 
     def _must(self, answer: Answer, what: str) -> Answer:
         """The stage must stand; what it cannot show is the check `stage.<what>`."""
