@@ -10,7 +10,7 @@ from gateway.tests.e2e.client import Client
 from gateway.tests.hostile.conftest import Target
 
 # How long another request may wait meanwhile: the largest file that is taken is read in one go.
-OTHERS_S_MAX: Final = 1.5
+OTHERS_S_MAX: Final = 3.0
 
 
 @contextmanager
