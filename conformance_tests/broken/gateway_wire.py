@@ -62,7 +62,7 @@ def _rpc(rule: GrpcRule) -> Callable[[], GrpcRule]:
     return lambda: rule
 
 
-def _trailer(code: str, reason: str, message: str = "Refused.") -> GrpcReply:
+def _trailer(code: str, reason: str, *, message: str = "Refused.") -> GrpcReply:
     said: Tree = {"code": code, "reason": reason, "message": message, "side_effect": "NONE"}
     trailer = to_proto({"error": said}, "ErrorBody")
     return GrpcReply(status=code, message="Refused.", trailer=trailer)
@@ -83,7 +83,7 @@ async def _no_trailer(request: GrpcRequest, forward: GrpcForward) -> GrpcReply:
 
 async def _long_trailer(request: GrpcRequest, forward: GrpcForward) -> GrpcReply:
     if request.do == "OpenSession" and len(request.data) > 5000:
-        return _trailer("INVALID_ARGUMENT", "INVALID_REQUEST", "long " * 1000)
+        return _trailer("INVALID_ARGUMENT", "INVALID_REQUEST", message="long " * 1000)
     return await forward(request)
 
 
