@@ -164,14 +164,14 @@ def test_feedback_is_taken_days_later_and_after_a_restart_and_the_last_by_its_ti
         client.put_workflow(WORKFLOW)
         view = client.run("echoed", '"x"').json
         path = f"/v1/sessions/{view['session_id']}/feedback"
-        late = rating(0.9, "2031-01-05T00:00:00Z", feedback_id="f-2")
+        late = rating(0.9, "2026-01-05T00:00:00Z", feedback_id="f-2")
         first = client.post(path, late)
         assert first.status in (200, 201), first.text
         assert first.json["feedback_id"] == "f-2"
         assert client.post(path, late).json == first.json
     served.stop()
     with Client(serve().url) as client:
-        earlier = client.post(path, rating(0.1, "2030-12-31T00:00:00Z")).json
+        earlier = client.post(path, rating(0.1, "2025-12-31T00:00:00Z")).json
         told = client.trajectory(view["session_id"])
         scores = [row["feedback"]["score"] for row in told["feedback"]]
         assert scores == [0.9], "the later judgement stands, whichever came last"
