@@ -1,11 +1,10 @@
 """`make bench-peers`: the same durable job on other engines and on ours, in turn, five times.
 
-Four steps, each one POST to the same echo component, 20 and 64 jobs in flight. Ours is pinned as in
-`make bench` (gateway on core 0, component and load on core 1); the others may use both cores.
+Four steps, each one POST to the same echo component, 20 and 64 jobs in flight. Nothing is pinned:
+whoever can use more than one core does.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ def main() -> None:
     options = _options()
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     peers = list(_installed(options.peers))
-    figures, all_cores = Figures(), os.sched_getaffinity(0)
+    figures = Figures()
     for number in range(1, rounds + 1):
         for name in [OURS, *peers]:
             before = load_now()
@@ -33,8 +32,6 @@ def main() -> None:
             except Unavailable as problem:
                 print(f"{name}: no figure in round {number}: {problem}", file=sys.stderr)
                 continue
-            finally:
-                os.sched_setaffinity(0, all_cores)
             figures.add(samples, load=(before, load_now()))
             print(f"round {number} of {rounds}: {name}, load {load_now()}", flush=True)
     note = f"median of {rounds}, {seconds:g} s a measurement, engines in turn"
@@ -67,8 +64,7 @@ def _samples(name: str, seconds: float) -> Iterator[Sample]:
 
 
 def _ours(seconds: float) -> Iterator[Sample]:
-    os.sched_setaffinity(0, {1})
-    with gateway("http") as bed:
+    with gateway("http", is_pinned=False) as bed:
         four_calls(bed, connections=20, seconds=seconds / 8)
         for in_flight in IN_FLIGHT:
             found = four_calls(bed, connections=in_flight, seconds=seconds)

@@ -1,7 +1,6 @@
 """The other engines, started for one measurement: on loopback, on free ports, stopped at the end.
 
-Each is in its fastest setting that still survives a killed process, and none is pinned to a core:
-both cores are theirs, where our gateway has one.
+Each is in its fastest setting that still survives a killed process, and none is pinned to a core.
 """
 
 import json

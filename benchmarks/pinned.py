@@ -104,8 +104,10 @@ def gateway(
     directory: Path | None = None,
     environ: Mapping[str, str] | None = None,
     program: tuple[str, ...] = ("-m", "gateway"),
+    is_pinned: bool = True,
 ) -> Iterator[Bed]:
     """A gateway, with the echo component on `transport` (http, grpc, attach; empty: alone)."""
+    own_core, other_core = (GATEWAY_CORE, OTHER_CORE) if is_pinned else (None, None)
     with ExitStack() as stack:
         if directory is None:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -114,27 +116,27 @@ def gateway(
         process, said = stack.enter_context(
             running(
                 [*command, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"],
-                core=GATEWAY_CORE,
+                core=own_core,
                 environ=environ,
             )
         )
         ready_s = time.perf_counter() - begin
         echo = ""
         if transport:
-            echo = stack.enter_context(_echo(transport, said))
+            echo = stack.enter_context(_echo(transport, said, core=other_core))
             path = f"{said['http']}/v1/workflows/four/versions/1.0.0"
             ask("PUT", path, body=WORKFLOW, kind="application/yaml")
         yield Bed(pid=process.pid, url=said["http"], echo=echo, ready_s=ready_s)
 
 
 @contextmanager
-def _echo(transport: str, gateway_said: Mapping[str, str]) -> Iterator[str]:
+def _echo(transport: str, gateway_said: Mapping[str, str], *, core: int | None) -> Iterator[str]:
     """An echo component that this gateway knows."""
     script = "echo.py" if transport == "http" else "grpc_echo.py"
     command = [sys.executable, str(HERE / script)]
     if transport == "attach":
         command.append(gateway_said["grpc"])
-    with running(command, core=OTHER_CORE) as (_, said):
+    with running(command, core=core) as (_, said):
         if transport != "attach":
             request = {
                 "url": said[transport],
