@@ -31,12 +31,11 @@ feedback = below("feedback")
 
 
 def other_events_after_restart() -> Rule:
-    """A stream that was read before a restart is told otherwise after it."""
-    first: dict[str, int] = {}
+    begun = EPOCH.number
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
-        if not events(request) or first.setdefault(request.path, EPOCH.number) == EPOCH.number:
+        if not events(request) or EPOCH.number == begun:
             return reply
         return replace(reply, body=re.sub(rb"event: \w+", b"event: Other", reply.body, count=1))
 
