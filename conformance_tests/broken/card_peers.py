@@ -46,12 +46,12 @@ def _shout(tree: dict[str, object]) -> None:
 
 
 def _early_end() -> Rule:
-    """Operations of 900 ms have succeeded as soon as they are accepted."""
+    """Operations of 2,000 ms have succeeded as soon as they are accepted."""
     early: set[str] = set()
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
-        if action("acp.test.operation", ms=900)(request):
+        if action("acp.test.operation", ms=2000)(request):
             early.add(request.context["call_id"])
         if request.do in early and reply.tree.get("status") == "RUNNING":
             return reply.with_tree({"status": "SUCCEEDED", "output": {}})
