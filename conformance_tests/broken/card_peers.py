@@ -46,7 +46,7 @@ def _shout(tree: dict[str, object]) -> None:
 
 
 def _early_end() -> Rule:
-    """Operations of 2,000 ms have succeeded as soon as they are accepted."""
+    """Operations of 2000 ms have succeeded as soon as they are accepted."""
     early: set[str] = set()
 
     async def rule(request: Request, forward: Forward) -> Reply:

@@ -108,6 +108,7 @@ _SETTINGS = {
     # short, so that a case that waits for them does not hold up a run
     "ACP_GRACE_PIN_GRACE_MS": "300",
     "ACP_GRACE_ATTACH_GRACE_MS": "300",
+    "ACP_OUTBOUND_CONNECT_TIMEOUT_MS": "10000",
     "ACP_LEASES_PROBE_INTERVAL_MS": "300",
 }
 

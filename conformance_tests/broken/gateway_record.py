@@ -83,7 +83,7 @@ OPERATIONS = (
         requirement="OPN-007",
         does="thinks that a forgotten operation did nothing",
         because=r"at: calls/0/side_effect: expected one of UNKNOWN, got 'NONE'",
-        client=after(trajectory, put("calls/0/side_effect", "NONE"), sees=b"What operation"),
+        client=after(trajectory, put("calls/0/side_effect", "NONE"), sees=b'"NOT_FOUND"'),
     ),
     BrokenGateway(
         requirement="OPN-008",
@@ -415,7 +415,6 @@ def changes_replicas() -> Rule:
 
 def sends_after_restart() -> Rule:
     """A call that may have been sent is sent again once the gateway was restarted."""
-    begun = EPOCH.number
     waiting: list[asyncio.Task[None]] = []
 
     async def rule(request: Request, forward: Forward) -> Reply:
@@ -424,6 +423,7 @@ def sends_after_restart() -> Rule:
         return await forward(request)
 
     async def again(request: Request, forward: Forward) -> None:
+        begun = EPOCH.number
         for _ in range(600):
             if EPOCH.number > begun:
                 await forward(as_new_call(request, "r"))

@@ -31,11 +31,12 @@ feedback = below("feedback")
 
 
 def other_events_after_restart() -> Rule:
-    begun = EPOCH.number
+    """A stream that was read before a restart is told otherwise after it."""
+    first: dict[str, int] = {}
 
     async def rule(request: Request, forward: Forward) -> Reply:
         reply = await forward(request)
-        if not events(request) or EPOCH.number == begun:
+        if not events(request) or first.setdefault(request.path, EPOCH.number) == EPOCH.number:
             return reply
         return replace(reply, body=re.sub(rb"event: \w+", b"event: Other", reply.body, count=1))
 

@@ -1,5 +1,6 @@
 """Broken gateways for SPEC sections 1 and 2: version, form, payloads, bindings, context."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -44,6 +45,13 @@ async def _read_as_success(request: Request, forward: Forward) -> Reply:
     """What is no JSON counts as an answer."""
     reply = await forward(request)
     return SUCCESS if reply.body.startswith(b"<html") else reply
+
+
+async def _with_offset(request: Request, forward: Forward) -> Reply:
+    reply = await forward(request)
+    if not opens(request):
+        return reply
+    return replace(reply, body=re.sub(rb'(:\d\d\.\d+)Z"', rb'\1+00:00"', reply.body))
 
 
 async def _any_size(request: Request, forward: Forward) -> Reply:
@@ -180,7 +188,7 @@ FORM = (
         requirement="WIR-010",
         does="writes times with an offset",
         because=r"at: times/opened_at: .*00' is not like",
-        client=answer_text(opens, b'Z"', to=b'+00:00"'),
+        client=rules.plainly(_with_offset),
     ),
     BrokenGateway(
         requirement="WIR-011",

@@ -4,10 +4,11 @@
 is ASGI, so that it stands before an SDK component in this process as well as before a proxied one.
 """
 
-import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
+
+from conformance_tests.messages.tree import parse, write_value
 
 Json: TypeAlias = dict[str, Any]
 # The ASGI specification's own shapes.
@@ -21,7 +22,7 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 def read(body: bytes) -> Json:
     """The JSON object of a body; empty for what is none."""
     try:
-        found = json.loads(body)
+        found: Any = parse(body)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -64,7 +65,7 @@ class Request:
         context = tree.get("context")
         if headers.get("idempotency-key") == self.context.get("call_id", ""):
             headers["idempotency-key"] = str(context["call_id"]) if context else ""
-        return replace(self, headers=headers, body=json.dumps(tree).encode())
+        return replace(self, headers=headers, body=write_value(tree))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class Reply:
         return 200 <= self.status < 300
 
     def with_tree(self, tree: Json) -> "Reply":
-        return replace(self, body=json.dumps(tree).encode())
+        return replace(self, body=write_value(tree))
 
 
 Forward: TypeAlias = Callable[[Request], Awaitable[Reply]]

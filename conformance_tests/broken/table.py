@@ -6,8 +6,9 @@ that the rows hold is the matrix's proof.
 
 from collections.abc import Iterator
 
-from conformance_tests.broken.matrix import COMPONENT_PEERS, GATEWAYS, Broken, cases_by_requirement
-from conformance_tests.runner.requirements import Party, musts
+from conformance_tests.broken.matrix import cases_by_requirement, musts_of
+from conformance_tests.broken.peers import peers_of
+from conformance_tests.runner.requirements import Party
 
 BEGIN = "<!-- made by `make gen`: do not edit below -->"
 TITLES = {
@@ -18,21 +19,13 @@ TITLES = {
 
 def to_markdown() -> str:
     """Both tables, with how many rows they have."""
-    return "\n".join([BEGIN, *_component_lines(), *_gateway_lines()]) + "\n"
+    lines = [BEGIN, *_lines(Party.COMPONENT), *_lines(Party.GATEWAY)]
+    return "\n".join(lines) + "\n"
 
 
-def _component_lines() -> Iterator[str]:
-    peers: dict[str, Broken] = {peer.requirement: peer for peer in COMPONENT_PEERS}
-    yield from _lines(Party.COMPONENT, Party.SDK, peers=peers)
-
-
-def _gateway_lines() -> Iterator[str]:
-    peers: dict[str, Broken] = {peer.requirement: peer for peer in GATEWAYS}
-    yield from _lines(Party.GATEWAY, Party.GATEWAY, peers=peers)
-
-
-def _lines(party: Party, kind: Party, *, peers: dict[str, Broken]) -> Iterator[str]:
-    cases, rows = cases_by_requirement(kind), musts(party, kind)
+def _lines(party: Party) -> Iterator[str]:
+    cases = cases_by_requirement(Party.GATEWAY if party is Party.GATEWAY else Party.SDK)
+    peers, rows = peers_of(party), musts_of(party)
     yield from ("", TITLES[party], "", f"{len(rows)} statements.", "")
     yield "| requirement | cases | the broken peer ... | ... and what fails with it |"
     yield "|---|---|---|---|"

@@ -21,7 +21,7 @@ from conformance_tests.runner.watching import watch
 from conformance_tests.stage.actors import Ear, as_it_came
 from conformance_tests.stage.http_stage import HttpStage, serve_app
 
-SIDE_BY_SIDE = 24
+SIDE_BY_SIDE = 16
 Restart = Callable[[], Awaitable[None]]
 
 

@@ -13,8 +13,8 @@ from acp_spec.model.ids import CROCKFORD
 from conformance_tests.messages.tree import NoSuchPlace, Text, Tree, Value, as_text, at
 
 LONG: Final = "long " * 1200
-HUGE: Final = "huge" * 1_300_000
-"""Over 5 MB: more than a gateway takes by default."""
+HUGE: Final = "huge" * 1_075_000
+"""Over 4 MiB: more than a gateway takes by default."""
 _WHOLE: Final = re.compile(r"\$([a-z_][a-z_0-9]*(?:/[^\s$]*)?)")
 _INSIDE: Final = re.compile(r"\$\{([a-z_][a-z_0-9]*(?:/[^\s$}]*)?)\}")
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"

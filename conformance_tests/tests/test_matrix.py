@@ -4,30 +4,43 @@ import asyncio
 
 import pytest
 
-from conformance_tests.broken.matrix import COMPONENT_PEERS, run_matrix
-from conformance_tests.runner.requirements import Party, musts
+from conformance_tests.broken.houses import component_batch, gateway_batch
+from conformance_tests.broken.matrix import musts_of, run_matrix
+from conformance_tests.broken.peers import COMPONENT_PEERS, GATEWAYS
+from conformance_tests.broken.verdicts import Caught
+from conformance_tests.runner.requirements import Party
 
 # a small part for every run: one per way of breaking
 SOME = ("VER-002", "PAY-006", "GRP-006", "IDM-001", "CRD-005", "HTT-007", "CAN-004", "ACC-009")
+SOME_GATEWAYS = ("VER-005", "GRP-005", "PLN-007", "GWY-042", "TRJ-005", "RUN-002", "WFL-006")
 
 
-def test_every_must_of_a_component_has_one_broken_peer() -> None:
-    broken = [peer.requirement for peer in COMPONENT_PEERS]
-    assert sorted(broken) == sorted(one.id for one in musts(Party.COMPONENT, Party.SDK))
+def not_caught(found: list[Caught]) -> dict[str, str]:
+    return {one.requirement: one.said for one in found if not one.for_its_reason}
+
+
+def test_every_must_has_one_broken_peer() -> None:
+    for party, peers in ((Party.COMPONENT, COMPONENT_PEERS), (Party.GATEWAY, GATEWAYS)):
+        broken = sorted(peer.requirement for peer in peers)
+        assert broken == sorted(one.id for one in musts_of(party))
 
 
 def test_what_fails_along_is_explained() -> None:
-    assert all(bool(peer.fails_with) == bool(peer.why_with) for peer in COMPONENT_PEERS)
+    peers = (*COMPONENT_PEERS, *GATEWAYS)
+    assert all(bool(peer.fails_with) == bool(peer.why_with) for peer in peers)
 
 
-def test_some_broken_peers_are_caught_for_the_stated_reason() -> None:
-    matrix = asyncio.run(run_matrix((Party.COMPONENT,), only=SOME))
-    assert {row.requirement.id: row.said for row in matrix.rows if not row.whole} == {}
-    assert set(matrix.counts().values()) == {len(SOME)}
+def test_some_broken_components_are_caught_for_the_stated_reason() -> None:
+    assert not_caught(asyncio.run(component_batch(SOME))) == {}
+
+
+def test_some_broken_gateways_are_caught_for_the_stated_reason() -> None:
+    assert not_caught(asyncio.run(gateway_batch(SOME_GATEWAYS, restarting=False))) == {}
 
 
 @pytest.mark.long
-def test_every_broken_component_is_caught_for_the_stated_reason() -> None:
-    matrix = asyncio.run(run_matrix((Party.COMPONENT,)))
-    assert {row.requirement.id: row.said for row in matrix.rows if not row.whole} == {}
-    assert set(matrix.counts().values()) == {len(musts(Party.COMPONENT, Party.SDK))}
+def test_every_broken_peer_is_caught_for_the_stated_reason() -> None:
+    parties = (Party.COMPONENT, Party.GATEWAY)
+    matrix = asyncio.run(run_matrix(parties))
+    assert {f"{r.party.value} {r.requirement.id}": r.said for r in matrix.rows if not r.whole} == {}
+    assert set(matrix.counts().values()) == {sum(len(musts_of(party)) for party in parties)}

@@ -1,0 +1,119 @@
+"""Where broken peers are run: many beside each other in one process, over one correct house.
+
+A component's house is a fresh SDK component per peer. A gateway's is one real `acp serve` a
+batch, for it keeps what every run stores; rows beside each other may not restart it, so the cases
+that do are run only where a row needs them, one row after the other.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance_tests.broken.epoch import EPOCH
+from conformance_tests.broken.gateway import BrokenGateway, before
+from conformance_tests.broken.gateway_process import GatewayProcess, running_gateway
+from conformance_tests.broken.http_layer import HttpLayer
+from conformance_tests.broken.peer import TOKEN, BrokenPeer, serving
+from conformance_tests.broken.peers import peers_of
+from conformance_tests.broken.verdicts import Caught, judge, not_green
+from conformance_tests.runner.component_suite import Options, run_component
+from conformance_tests.runner.fixtures import Fixtures
+from conformance_tests.runner.gateway_suite import Surroundings, run_gateway
+from conformance_tests.runner.library import library
+from conformance_tests.runner.requirements import Party
+from conformance_tests.runner.results import Run
+from conformance_tests.stage.actors import as_it_came
+
+AT_ONCE = 2
+"""Most of a run waits, so that two side by side keep one core busy and no clock late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Requirements whose broken peers are run in one process."""
+
+    party: Party
+    ids: tuple[str, ...]
+    restarting: bool = False
+
+
+class NotGreen(Exception):
+    """The correct peer fails its own suite: nothing that a matrix says would mean anything."""
+
+
+def run_batch(batch: Batch) -> list[Caught]:
+    """The broken peers of these requirements. Raises NotGreen. For a worker process."""
+    if batch.party is Party.GATEWAY:
+        return asyncio.run(gateway_batch(batch.ids, restarting=batch.restarting))
+    return asyncio.run(component_batch(batch.ids))
+
+
+async def component_batch(ids: Sequence[str]) -> list[Caught]:
+    """Each peer on ports of its own. Raises NotGreen."""
+    _must_be_green(await run_component_against(None))
+    peers, free = peers_of(Party.COMPONENT), asyncio.Semaphore(AT_ONCE)
+
+    async def one(id_: str) -> Caught:
+        peer = peers[id_]
+        assert isinstance(peer, BrokenPeer)
+        async with free:
+            return judge(Party.COMPONENT, peer, run=await run_component_against(peer))
+
+    return list(await asyncio.gather(*(one(id_) for id_ in ids)))
+
+
+async def run_component_against(peer: BrokenPeer | None) -> Run:
+    """The whole component suite against one peer over both bindings; None = the correct one."""
+    async with serving(peer) as urls:
+        fixtures = Fixtures(token=TOKEN, exposed=True)
+        return await run_component(Options(targets=urls, kind=Party.SDK, fixtures=fixtures))
+
+
+async def gateway_batch(ids: Sequence[str], *, restarting: bool) -> list[Caught]:
+    """All on one gateway; with `restarting` one after the other. Raises NotGreen."""
+    async with running_gateway() as (process, fixtures):
+        house = House(process=process, fixtures=fixtures)
+        _must_be_green(await house.run_against(None, restarting=restarting))
+        peers = peers_of(Party.GATEWAY)
+        free = asyncio.Semaphore(1 if restarting else AT_ONCE)
+
+        async def one(id_: str) -> Caught:
+            peer = peers[id_]
+            assert isinstance(peer, BrokenGateway)
+            async with free:
+                run = await house.run_against(peer, restarting=restarting)
+            return judge(Party.GATEWAY, peer, run=run)
+
+        return list(await asyncio.gather(*(one(id_) for id_ in ids)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """One real gateway and who may come in."""
+
+    process: GatewayProcess
+    fixtures: Fixtures
+
+    async def run_against(self, peer: BrokenGateway | None, *, restarting: bool) -> Run:
+        """The gateway suite against one broken gateway; None = the gateway as it is."""
+        cases = library(Party.GATEWAY)
+        chosen = tuple(c.id for c in cases if restarting or "restart" not in c.needs)
+        layer = None if peer is None or peer.stage is None else peer.stage()
+        around = Surroundings(
+            restart=self._restart,
+            layer=None if layer is None else lambda app: HttpLayer(app, layer),
+            ear=as_it_came if peer is None or peer.ear is None else peer.ear(),
+        )
+        async with before(peer, self.process.http, grpc_url=self.process.grpc) as urls:
+            options = Options(targets=urls, kind=Party.GATEWAY, fixtures=self.fixtures, only=chosen)
+            return await run_gateway(options, around)
+
+    async def _restart(self) -> None:
+        await self.process.restart()
+        EPOCH.number += 1
+
+
+def _must_be_green(run: Run) -> None:
+    problem = not_green(run)
+    if problem:
+        raise NotGreen(f"the correct {run.kind} is not all green: {problem}")
