@@ -13,7 +13,7 @@ import msgspec
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.ids import session_id, time_ms_of
 from gateway.engine.events import Opened
-from gateway.runtime.durable import store_path
+from gateway.stores.durable import store_path
 from gateway.stores.event_codec import Events, Sealer
 from gateway.stores.journal import read_records
 from gateway.stores.ports import Store, Table

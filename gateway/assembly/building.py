@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.enums import StepType
 from acp_spec.model.trajectory import Trajectory
+from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.engine.definition import Workflow
@@ -18,7 +19,6 @@ from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Defaults, Driver, DriverParts
-from gateway.runtime.durable import store_path
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
@@ -34,6 +34,7 @@ from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
+from gateway.stores.durable import store_path
 from gateway.stores.errors import StoreCorrupt, StoreError
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
@@ -163,6 +164,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         components=registry,
         workflows=workflows,
         tokens=tokens,
+        audit=AuditLog(store, committer, now_ms=ground.clock.now_ms),
         unready=lambda: _reasons(ground.unready, outbox),
         metrics=ground.metrics,
     )

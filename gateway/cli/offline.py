@@ -16,9 +16,9 @@ from gateway.engine.catalog import Catalog
 from gateway.engine.events import AnyEvent, Opened
 from gateway.engine.replay import Replayed, check
 from gateway.runtime.clock import SystemChance, SystemClock
-from gateway.runtime.durable import WriteThrough, store_path
 from gateway.runtime.tokens import TokenCreated, TokenPage, TokenRequest, Tokens
 from gateway.runtime.workflows import Workflows
+from gateway.stores.durable import WriteThrough, store_path
 from gateway.stores.errors import KeyGone, RecordError, StoreBusy, StoreError
 from gateway.stores.event_codec import Sealer
 from gateway.stores.journal import read_events

@@ -30,9 +30,9 @@ from gateway.runtime.admission import (
 from gateway.runtime.card_check import card_digest
 from gateway.runtime.clock import Clock
 from gateway.runtime.connection import Connection
-from gateway.runtime.durable import Durable
 from gateway.runtime.principal import Principal
 from gateway.runtime.registered import Dialer, Endpoint, Entry, Instance, Row, State, component_id
+from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
 

@@ -17,8 +17,8 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.clock import Chance, Clock
-from gateway.runtime.durable import Durable
 from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, Principal, Scope
+from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
 
 PREFIX: Final = "acp"

@@ -23,8 +23,8 @@ from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_workflow
 from gateway.runtime.clock import Clock
-from gateway.runtime.durable import Durable
 from gateway.runtime.workflow_advice import advice
+from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import NUL, workflow_row

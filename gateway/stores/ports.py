@@ -23,6 +23,8 @@ class Table(Word):
     TOKEN = "token"
     OUTBOX = "outbox"
     META = "meta"
+    GOVERNANCE = "governance"
+    AUDIT = "audit"
 
 
 class Batch(Protocol):

@@ -17,6 +17,8 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | TOKEN | token hash | the token's claims |
 | OUTBOX | session_id, sequence | empty: a trajectory not yet delivered |
 | META | name | singletons: format, switches; `erasing` NUL session_id |
+| GOVERNANCE | kind NUL name ... | what people decide at run time, in their keeper's form |
+| AUDIT | number | who changed what, chained by hash (`gateway/board/audit`) |
 """
 
 import functools

@@ -41,20 +41,24 @@ from gateway.transports.operations import (
     Operation,
     stream_events,
 )
+from gateway.transports.operator_api import (
+    OPERATOR_BUILDERS,
+    OPERATOR_OPERATIONS,
+    OPERATOR_ROUTES,
+)
 from gateway.transports.own_failures import attempted, stopping, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.routing import NoRoute, Router, WrongMethod
 from gateway.transports.streaming import EventStream, Stalled, Streams, StreamTimes
-from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
 
 log = get_log(__name__)
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
     **SESSION_OPERATIONS,
     **ADMIN_OPERATIONS,
-    **TOKEN_OPERATIONS,
+    **OPERATOR_OPERATIONS,
 }
-_BUILDERS: Final[Mapping[str, Builder]] = {**BUILDERS, **TOKEN_BUILDERS}
+_BUILDERS: Final[Mapping[str, Builder]] = {**BUILDERS, **OPERATOR_BUILDERS}
 # The token in this route's header is the call's own (SPEC section 6), not an API token.
 _CALL_BACK: Final = "complete_operation"
 _WAITS: Final = frozenset({"open_session", "execute_step"})
@@ -203,7 +207,7 @@ class _Started:
 
 def _served_routes() -> tuple[Route, ...]:
     own = {page.name for page in pages.PAGES}
-    return tuple(route for route in (*GATEWAY_ROUTES, *TOKEN_ROUTES) if route.name not in own)
+    return tuple(route for route in (*GATEWAY_ROUTES, *OPERATOR_ROUTES) if route.name not in own)
 
 
 def _target(route: Route) -> Target:

@@ -24,6 +24,7 @@ from acp_spec.model.session import (
     SessionView,
     StepResult,
 )
+from gateway.board.audit import AuditLog
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -130,5 +131,6 @@ class Services:
     components: Components
     workflows: Workflows
     tokens: Tokens
+    audit: AuditLog
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

@@ -14,11 +14,11 @@ from acp_spec.model.errors import AcpFailure
 from acp_spec.model.session import Component, Heartbeat, RegisterRequest
 from gateway.runtime.admission import RegistryLimits
 from gateway.runtime.clock import ManualClock
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.principal import LOCAL, Principal, Scope
 from gateway.runtime.registry import Registry
 from gateway.runtime.targets import Targets
 from gateway.runtime.tests.stub_components import StubComponents, StubConnection, card
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Table
 

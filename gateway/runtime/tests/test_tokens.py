@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from acp_spec.model.errors import AcpFailure
 from gateway.runtime.clock import ManualClock, SeededChance
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.principal import Principal
 from gateway.runtime.tokens import TokenCreated, TokenRequest, Tokens
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Table
 

@@ -7,8 +7,8 @@ import pytest
 from acp_spec.model.errors import AcpFailure
 from gateway.engine.catalog import Catalog
 from gateway.runtime.clock import ManualClock
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.workflows import PARSED_MAX, SOURCE_BYTES_MAX, Workflows
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 
 

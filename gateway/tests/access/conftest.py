@@ -13,8 +13,8 @@ import pytest
 
 from gateway.cli.offline import opened
 from gateway.runtime.clock import Clock, ManualClock, SystemChance, SystemClock
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.tokens import TokenCreated, TokenRequest, Tokens
+from gateway.stores.durable import WriteThrough
 from gateway.tests.asking import Asker
 from gateway.tests.e2e.stranger import Stranger, serving
 from gateway.tests.served import Served, serve_gateway

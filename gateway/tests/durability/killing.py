@@ -51,6 +51,9 @@ POINTS = (
 )
 ON_THE_WIRE_S = 0.002
 """After so long a request over loopback has left, and most have been answered."""
+OPEN_SESSIONS_MAX = 400
+"""Fewer than may wait for one instance: on a fast machine the openers outrun the counter, and the
+sessions over its queue would FAIL, rightly, and prove nothing about kills."""
 AMID_S = 0.0002
 """A sync or flush takes some milliseconds here: this lies within."""
 
@@ -231,7 +234,12 @@ def live(order: dict[str, object], log: Path) -> int:
     with log.open("ab") as errors:
         os.dup2(errors.fileno(), 2)
     FUSE.arm(str(order["point"]), int(str(order["passages"])))
-    flags = {"data_dir": order["data_dir"], "http.bind": order["http"], "grpc.bind": "127.0.0.1:0"}
+    flags = {
+        "data_dir": order["data_dir"],
+        "http.bind": order["http"],
+        "grpc.bind": "127.0.0.1:0",
+        "limits.max_open_sessions": OPEN_SESSIONS_MAX,
+    }
     return serving.serve(load_settings(environ=os.environ, flags=flags).settings)
 
 

@@ -21,9 +21,9 @@ from acp_spec.sdk.attach import CALLS_RPC, CONTROL_RPC
 from gateway.config.settings import Settings
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.connection import Answer, Outgoing
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.registry import Registry
 from gateway.runtime.tests.stub_components import StubComponents, card
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.transports.attach_connection import AttachConnection
 from gateway.transports.attach_hub import Adopt, AttachHub, AttachOptions

@@ -28,12 +28,13 @@ from acp_spec.model.session import (
     SessionView,
     StepResult,
 )
+from gateway.board.audit import AuditLog
 from gateway.engine.catalog import Catalog
 from gateway.runtime.clock import ManualClock, SeededChance
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.ports import Services
@@ -273,6 +274,7 @@ class House:
             components=self.components,
             workflows=Workflows(store, durable, clock=self.clock, catalog=Catalog),
             tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
+            audit=AuditLog(store, durable, now_ms=self.clock.now_ms),
             unready=lambda: tuple(self.reasons),
             metrics=Metrics(),
         )

@@ -18,10 +18,10 @@ from acp_spec.sdk.serving import Server, parse_address
 from gateway.config.networks import LOOPBACK_NETWORKS, Network
 from gateway.runtime.clock import SystemClock
 from gateway.runtime.connection import Outgoing
-from gateway.runtime.durable import WriteThrough
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.registry import Registry
+from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.transports.address_guard import AddressGuard
 from gateway.transports.dialer import ComponentDialer

@@ -1,0 +1,75 @@
+"""The chain: whole as written, broken by every change that somebody could make to a row."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.board.audit import FIRST, AuditLog, Entry, first_break, read_entries
+from gateway.stores.durable import WriteThrough
+from gateway.stores.memory import MemoryStore
+
+
+def log_of(count: int) -> tuple[MemoryStore, AuditLog]:
+    store = MemoryStore()
+    log = AuditLog(store, WriteThrough(store), now_ms=lambda: 1_000)
+    for number in range(count):
+        log.record("changed", f"thing:{number}", actor="ann", tenant="t", details={"n": number})
+    return store, log
+
+
+def test_an_empty_log_is_whole_and_begins_at_the_first_digest() -> None:
+    store, log = log_of(0)
+    assert log.head == (0, FIRST)
+    assert first_break(read_entries(store)) is None
+
+
+def test_a_log_goes_on_where_it_stopped_before_a_restart() -> None:
+    store, log = log_of(3)
+    again = AuditLog(store, WriteThrough(store), now_ms=lambda: 2_000)
+    assert again.head == log.head
+    again.record("changed", "thing:3", actor="bob", tenant="t")
+    assert [entry.number for entry in read_entries(store)] == [1, 2, 3, 4]
+    assert first_break(read_entries(store)) is None
+
+
+def test_a_tenant_reads_its_own_entries_only() -> None:
+    _, log = log_of(2)
+    log.record("changed", "thing:x", actor="eve", tenant="other")
+    assert [entry.subject for entry in log.entries(tenant="other")] == ["thing:x"]
+    assert [entry.subject for entry in log.entries(after=1, tenant="t")] == ["thing:1"]
+
+
+CHANGES = {
+    "at_ms": 1_001,
+    "tenant": "u",
+    "actor": "bob",
+    "action": "looked",
+    "subject": "other",
+    "details": msgspec.Raw(b'{"n":99}'),
+    "previous": "f" * 64,
+    "digest": "e" * 64,
+}
+
+
+def test_every_field_of_an_entry_is_covered_by_a_change_below() -> None:
+    assert set(CHANGES) | {"number"} == set(Entry.__struct_fields__)
+
+
+@pytest.mark.parametrize("field", CHANGES)
+@given(place=st.integers(0, 4))
+def test_a_changed_field_breaks_the_chain_there_or_right_behind(field: str, place: int) -> None:
+    entries = list(read_entries(log_of(5)[0]))
+    entries[place] = msgspec.structs.replace(entries[place], **{field: CHANGES[field]})
+    found = first_break(entries)
+    assert found is not None
+    assert found.number == place + 1
+
+
+@given(order=st.permutations(range(4)), taken=st.integers(0, 3))
+def test_an_entry_taken_out_or_moved_breaks_the_chain(order: list[int], taken: int) -> None:
+    entries = list(read_entries(log_of(4)[0]))
+    moved = [entries[place] for place in order]
+    assert (first_break(moved) is None) == (order == list(range(4)))
+    without = entries[:taken] + entries[taken + 1 :]
+    assert (first_break(without) is None) == (taken == 3), "a cut end is told by `head` alone"

@@ -1,0 +1,30 @@
+"""The gateway's own operator API: everything under `/v1` that is not part of ACP v1's table.
+
+Each area is one module shaped like `token_routes`: routes, builders and operations by name. The
+areas stand in this one list; how a request is read, allowed and answered is the same as everywhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from acp_spec.bindings.routes import Route
+from gateway.transports.http_routes import Builder
+from gateway.transports.operations import Operation
+from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """One subject of the operator API; the keys of both tables are the routes' names."""
+
+    routes: tuple[Route, ...]
+    builders: Mapping[str, Builder]
+    operations: Mapping[str, Operation]
+
+
+AREAS: Final[tuple[Area, ...]] = (Area(TOKEN_ROUTES, TOKEN_BUILDERS, TOKEN_OPERATIONS),)
+
+OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)
+OPERATOR_BUILDERS: Final = {name: one for area in AREAS for name, one in area.builders.items()}
+OPERATOR_OPERATIONS: Final = {name: one for area in AREAS for name, one in area.operations.items()}
