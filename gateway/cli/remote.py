@@ -118,17 +118,29 @@ class Gateway:
                 return
             yield from _frames(response.iter_lines())
 
-    # ---- tokens are the gateway's own, not in the wire's table -----------------------------------
+    # ---- the operator API is the gateway's own, not in the wire's table ---------------------------
+
+    def operate(
+        self,
+        type_: type[T],
+        method: str,
+        path: str,
+        *,
+        body: msgspec.Struct | str | None = None,
+        query: Query | None = None,
+    ) -> T:
+        """One request of the operator API; `path` is quoted already (`place` does it)."""
+        response = self._exchange(method, path, sent=Sent(body), params=query)
+        return _read(type_, response.content or b"{}")
 
     def create_token(self, request: TokenRequest) -> TokenCreated:
-        response = self._exchange("POST", "/v1/tokens", sent=Sent(request))
-        return _read(TokenCreated, response.content)
+        return self.operate(TokenCreated, "POST", "/v1/tokens", body=request)
 
     def list_tokens(self) -> TokenPage:
-        return _read(TokenPage, self._exchange("GET", "/v1/tokens").content)
+        return self.operate(TokenPage, "GET", "/v1/tokens")
 
     def revoke_token(self, token_id: str) -> None:
-        self._exchange("DELETE", f"/v1/tokens/{quote(token_id, safe='')}")
+        self._exchange("DELETE", place("/v1/tokens/{}", token_id))
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -160,6 +172,11 @@ class Gateway:
         said = str(problem) or type(problem).__name__
         message = f"no answer from the gateway at {self._url} ({said}); start it with `acp serve`"
         return AcpFailure(error(reason, message, boundary=Boundary.GATEWAY))
+
+
+def place(template: str, *segments: str) -> str:
+    """A path with its `{}` filled: `place("/v1/tokens/{}", token_id)`."""
+    return template.format(*(quote(segment, safe="") for segment in segments))
 
 
 def _raise_for(response: httpx.Response) -> None:
