@@ -118,7 +118,7 @@ class Gateway:
                 return
             yield from _frames(response.iter_lines())
 
-    # ---- the operator API is the gateway's own, not in the wire's table ---------------------------
+    # ---- the operator API is the gateway's own, not in the wire's table ---------------------
 
     def operate(
         self,
