@@ -123,21 +123,21 @@ class Gateway:
     def operate(
         self,
         type_: type[T],
-        method: str,
-        path: str,
+        request: str,
         *,
         body: msgspec.Struct | str | None = None,
         query: Query | None = None,
     ) -> T:
-        """One request of the operator API; `path` is quoted already (`place` does it)."""
+        """One request of the operator API: `"POST /v1/tokens"`, the path quoted (`place`)."""
+        method, _, path = request.partition(" ")
         response = self._exchange(method, path, sent=Sent(body), params=query)
         return _read(type_, response.content or b"{}")
 
     def create_token(self, request: TokenRequest) -> TokenCreated:
-        return self.operate(TokenCreated, "POST", "/v1/tokens", body=request)
+        return self.operate(TokenCreated, "POST /v1/tokens", body=request)
 
     def list_tokens(self) -> TokenPage:
-        return self.operate(TokenPage, "GET", "/v1/tokens")
+        return self.operate(TokenPage, "GET /v1/tokens")
 
     def revoke_token(self, token_id: str) -> None:
         self._exchange("DELETE", place("/v1/tokens/{}", token_id))
