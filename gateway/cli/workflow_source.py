@@ -1,4 +1,4 @@
-"""A workflow file on this machine: its text, and which version it says it is.
+"""A workflow file on this machine: its text with its contract, and which version it says it is.
 
 Everything else about it is the gateway's to judge.
 """
@@ -10,7 +10,22 @@ from acp_spec.model.errors import AcpFailure, Reason
 
 
 def read_source(file: Path) -> str:
-    """The text of the file; INVALID_REQUEST when it cannot be read."""
+    """The workflow's text with the contract beside it written in; INVALID_REQUEST when a file
+    cannot be read or the contract is wrong in itself."""
+    from gateway.cli.contract_source import contract_beside, told, written_in
+
+    source = read_text(file)
+    contract = contract_beside(source, file)
+    if contract is None:
+        return source
+    problems = told(contract)
+    if problems:
+        raise _wrong("\n".join(problems))
+    return written_in(source, contract)
+
+
+def read_text(file: Path) -> str:
+    """The text of the file alone."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
-from gateway.cli.workflow_source import read_source, version_in
+from gateway.cli.workflow_source import read_source, read_text, version_in
 
 app = typer.Typer(help="Workflow versions.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(help="A workflow file, YAML or JSON.")]
@@ -60,7 +60,7 @@ def put(
     token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Store the version that the file names; it never changes afterwards."""
+    """Store the version that the file names, with the contract beside it; it never changes."""
     from acp_spec.model.gateway_calls import WorkflowVersion
 
     out = Output(json=as_json)
@@ -79,10 +79,19 @@ def validate(
     token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Check a file against the language and the registered components; nothing is stored."""
+    """Check a file, with the contract beside it, against the language and the registered
+    components; nothing is stored."""
     from acp_spec.model.session import Validation
+    from gateway.cli.contract_source import contract_beside, told
 
     out = Output(json=as_json)
+    with reporting(out):
+        contract = contract_beside(read_text(file), file)
+    if contract is not None and contract.problems():
+        lines = [*told(contract), "not valid"]
+        found = Validation(valid=False, problems=contract.problems())
+        out.value(found, text="\n".join(lines))
+        raise typer.Exit(Exit.FAILED)
     with connected(out, gateway, token=token) as remote:
         found = remote.tell(Validation, "validate_workflow", body=read_source(file))
     lines = [f"{file}:{p.line}:{p.column}: {p.path}: {p.message}" for p in found.problems]

@@ -7,22 +7,16 @@ appends the events this returns; replay feeds those events and never comes here.
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import (
-    Boundary,
-    Mode,
-    SessionStatus,
-    SideEffect,
-    StepRole,
-    StepStatus,
-    Verdict,
-)
+from acp_spec.model.enums import Boundary, Mode, StepRole, StepStatus, Verdict
 from acp_spec.model.errors import AcpError, Reason
-from acp_spec.model.payload import ABSENT, Payload, payload
+from acp_spec.model.payload import Payload, payload
 from acp_spec.model.plan import SubGoal
-from gateway.engine import calls, sub_goals
-from gateway.engine.definition import Condition, Mapping, Require, Step
+from gateway.engine import calls, endings, sub_goals
+from gateway.engine.contract_checks import violation
+from gateway.engine.definition import Condition, Require, Step
 from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
 from gateway.engine.flow import may_redo
+from gateway.engine.rejections import rejection
 from gateway.engine.scope import SessionScope
 from gateway.engine.states import SessionState, StepState
 from gateway.engine.world import World
@@ -36,18 +30,18 @@ def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     events = _next(state, world)
     if events and isinstance(events[-1], SessionEnded):
         digest = state.commands_digest.hex()
-        return (msgspec.structs.replace(events[-1], commands_digest=digest),)
+        return (*events[:-1], msgspec.structs.replace(events[-1], commands_digest=digest))
     return events
 
 
 def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if state.ending is not None:
-        return () if state.open_calls() else (_ended(state, world),)
+        return () if state.open_calls() else endings.ended(state, world)
     if state.opened.mode is Mode.MANUAL:
         return ()
     step = state.current_step
     if step is None:
-        return (_succeeded(state, world),)
+        return endings.succeeded(state, world)
     entry = state.steps[step.name]
     if entry.status is StepStatus.PENDING and step.condition is not None:
         skipped = _condition(state, step, condition=step.condition, world=world)
@@ -56,57 +50,6 @@ def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if step.plan:
         return _over_plan(state, step, entry=entry, world=world)
     return _single(state, step, entry=entry, world=world)
-
-
-def _ended(state: SessionState, world: World) -> SessionEnded:
-    ending = state.ending
-    assert ending is not None, "asked for an end that nobody wants"
-    if ending.fall_back:
-        return _fallen_back(state, world)
-    return SessionEnded(
-        at_ms=world.at_ms, status=ending.status, error=ending.error, output=ending.output
-    )
-
-
-def _succeeded(state: SessionState, world: World) -> SessionEnded:
-    mapping = state.workflow.output if state.workflow else None
-    return _with_output(state, world, mapping=mapping, fell_back=False)
-
-
-def _fallen_back(state: SessionState, world: World) -> SessionEnded:
-    fallback = state.workflow.fallback if state.workflow else None
-    if fallback is None:
-        message = "the reflector asked for FALLBACK and the workflow has none"
-        failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
-        return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
-    return _with_output(state, world, mapping=fallback.output, fell_back=True)
-
-
-def _with_output(
-    state: SessionState, world: World, *, mapping: Mapping | None, fell_back: bool
-) -> SessionEnded:
-    output: Payload = ABSENT
-    if mapping is not None:
-        try:
-            output = payload(mapping.expression.evaluate(SessionScope(state, world.signals)))
-        except ExpressionError as problem:
-            failure = violation(
-                mapping.field, mapping.line, text=mapping.expression.text, problem=problem
-            )
-            return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
-    return SessionEnded(
-        at_ms=world.at_ms, status=SessionStatus.SUCCEEDED, output=output, fell_back=fell_back
-    )
-
-
-def violation(where: str, line: int, *, text: str, problem: ExpressionError) -> AcpError:
-    """An expression that failed: which field and line, which text, why (SPEC section 8)."""
-    return error(
-        Reason.CONTRACT_VIOLATION,
-        f"{where} (line {line}): expression {text!r} failed: {problem}",
-        side_effect=SideEffect.NONE,
-        boundary=Boundary.GATEWAY,
-    )
 
 
 def _condition(
@@ -143,6 +86,9 @@ def _single(
         return (_create_single(state, step, world=world),)
     if found.status is StepStatus.RUNNING:
         return ()
+    rejected = rejection(state, step, found=found, at_ms=world.at_ms)
+    if rejected:
+        return rejected
     if found.status is StepStatus.SUCCEEDED:
         return (_close(state, step, world=world),)
     return (_step_ended(step, world, status=StepStatus.FAILED, error=found.error),)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.enums import StepRole, Verdict
 from gateway.expressions.expression import Expression
+from gateway.governance.contract import NO_CONTRACT, Contract
 
 MAX_LOOPS_DEFAULT = 3
 MAX_SUB_GOALS_DEFAULT = 10
@@ -122,7 +123,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A whole workflow; `contract` is JSON text (empty = none), `source_digest` hex SHA-256."""
+    """A whole workflow with its contract; `source_digest` is the hex SHA-256 of its file."""
 
     name: str
     version: str
@@ -132,7 +133,7 @@ class Workflow:
     recovery: Recovery | None = None
     fallback: Fallback | None = None
     pin: PinMode = PinMode.PREFER
-    contract: bytes = b""
+    contract: Contract = NO_CONTRACT
     description: str = ""
     source_digest: str = ""
 

@@ -103,6 +103,7 @@ class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepE
     """A workflow step is over; `variables` is what its output mapping wrote (name, JSON text).
 
     `refused_retries`: calls that a verdict RETRY named and that may not be sent again (SPEC 9.1).
+    `replan`: the plan was rejected, and its planner is asked once more.
     """
 
     step: str
@@ -111,6 +112,7 @@ class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepE
     error: AcpError | None = None
     reason: str = ""
     refused_retries: tuple[str, ...] = ()
+    replan: bool = False
 
 
 class Deferred(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Deferred"):

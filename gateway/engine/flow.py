@@ -51,13 +51,23 @@ def step_ended(state: SessionState, event: StepEnded) -> list[Command]:
     step = state.current_step
     assert step is not None, "a step that ended is the one the session stands at"
     assert step.name == event.step, "steps end one at a time, in order"
-    if event.status is StepStatus.FAILED:
+    if event.replan:
+        _plan_again(state, step, failure=event.error)
+    elif event.status is StepStatus.FAILED:
         _failed(state, step, failure=event.error)
     elif event.status is StepStatus.SUCCEEDED and step.role is StepRole.REFLECT:
         _judged(state, step, event=event)
     else:
         _go_on(state, step)
     return [Advance()]
+
+
+def _plan_again(state: SessionState, step: Step, *, failure: AcpError | None) -> None:
+    """The same step once more, as a loop of its own; why its plan was rejected is the critique."""
+    state.loop += 1
+    state.critique = failure.message if failure else ""
+    before = state.steps[step.name]
+    state.steps[step.name] = StepState(generation=before.generation + 1)
 
 
 def _failed(state: SessionState, step: Step, *, failure: AcpError | None) -> None:

@@ -7,7 +7,7 @@ request (LLM on a component of kind `llm`).
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Kind, Role, StepRole, StepType
+from acp_spec.model.enums import Boundary, Kind, Role, StepRole, StepType
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import body_digest, call_id
 from acp_spec.model.payload import ABSENT, is_absent, payload
@@ -38,6 +38,8 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
     plan = step.step_type is StepType.PLAN
     if not plan and not asked.action:
         return error(Reason.INVALID_REQUEST, "payload.action: name the action to execute")
+    if not plan and state.workflow and not state.workflow.contract.allows(asked.action):
+        return _not_allowed(asked.action)
     offer = _offer(state, step, action=asked.action, world=world)
     if isinstance(offer, AcpError):
         return offer
@@ -68,6 +70,11 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
         arguments=ABSENT if plan else asked.arguments,
         manual_key=step.step_key,
     )
+
+
+def _not_allowed(action: str) -> AcpError:
+    message = f"the workflow's contract does not allow the action {action!r}"
+    return error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.CLIENT)
 
 
 def _offer(state: SessionState, step: ManualStep, *, action: str, world: World) -> Offer | AcpError:

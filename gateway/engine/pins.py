@@ -23,18 +23,20 @@ def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str])
         offer = offer_for_step(step, catalog, labels=labels)
         if offer is not None:
             found[f"step:{step.name}"] = offer.pin
-    for action in catalog.actions() if _chooses(workflow) else ():
+    for action in _choosable(workflow, catalog):
         offer = offer_for_action(action, catalog, labels=labels)
         if offer is not None:
             found[f"action:{action}"] = offer.pin
     return found
 
 
-def _chooses(workflow: Workflow | None) -> bool:
-    """Whether what is called is decided while the session runs."""
+def _choosable(workflow: Workflow | None, catalog: Catalog) -> list[str]:
+    """The actions among which is chosen while the session runs, as far as its contract allows."""
     if workflow is None:
-        return True
-    return any(step.plan or step.role is StepRole.PLAN for step in workflow.steps)
+        return list(catalog.actions())
+    if not any(step.plan or step.role is StepRole.PLAN for step in workflow.steps):
+        return []
+    return [action for action in catalog.actions() if workflow.contract.allows(action)]
 
 
 def offer_for_step(step: Step, catalog: Catalog, *, labels: dict[str, str]) -> Offer | None:

@@ -4,11 +4,12 @@ The least that every gateway reads is protocol section 8. Pure: no component is 
 exists (that is `workflow_advice`, which knows the catalog). Problems are sorted by their place.
 """
 
+import dataclasses
 import hashlib
 from typing import Final
 
 from acp_spec.codec.yaml_tree import Mapping as MappingTree
-from acp_spec.codec.yaml_tree import Place, Tree, json_text, read_tree
+from acp_spec.codec.yaml_tree import Place, Tree, read_tree
 from acp_spec.model.semver import VersionError, parse
 from acp_spec.model.session import Problem
 from gateway.engine.definition import (
@@ -19,16 +20,18 @@ from gateway.engine.definition import (
     Recovery,
     Workflow,
 )
-from gateway.engine.field_reader import Field, FieldReader
+from gateway.engine.workflow_contract import CONTRACT, check_contract
 from gateway.engine.workflow_names import Names
 from gateway.engine.workflow_step import MAX_DURATION_MS, read_recovery, read_steps
+from gateway.expressions.field_reader import Field, FieldReader
+from gateway.governance.contract import NO_CONTRACT, read_contract
 
 MAX_LOOPS: Final = 100
 MAX_SUB_GOALS: Final = 1000
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 KEYS: Final = (
-    "workflow", "version", "description", "contract", "steps", "output", "limits", "recovery",
+    "workflow", "version", "description", CONTRACT, "steps", "output", "limits", "recovery",
     "fallback", "pin",
 )  # fmt: skip
 LIMIT_KEYS: Final = ("max_loops", "max_sub_goals", "deadline_ms")
@@ -36,6 +39,20 @@ LIMIT_KEYS: Final = ("max_loops", "max_sub_goals", "deadline_ms")
 
 def parse_workflow(text: bytes) -> Workflow | tuple[Problem, ...]:
     """The workflow in `text` (YAML or JSON), or all problems in the order of the file."""
+    workflow, problems = _read(text)
+    return problems if workflow is None or problems else workflow
+
+
+def parse_stored(text: bytes) -> Workflow | tuple[Problem, ...]:
+    """A version that was stored when it was good. Before contracts were read `contract:` could hold
+    anything: what is none now is left out, because sessions of that version must go on."""
+    workflow, problems = _read(text)
+    if workflow is None or any(problem.path.partition(".")[0] != CONTRACT for problem in problems):
+        return problems
+    return dataclasses.replace(workflow, contract=NO_CONTRACT) if problems else workflow
+
+
+def _read(text: bytes) -> tuple[Workflow | None, tuple[Problem, ...]]:
     reading = read_tree(text)
     reader = FieldReader()
     reader.take(reading.faults)
@@ -43,9 +60,7 @@ def parse_workflow(text: bytes) -> Workflow | tuple[Problem, ...]:
     if reading.tree is not None:
         digest = hashlib.sha256(text).hexdigest()
         workflow = _workflow(reader, reading.tree, digest=digest)
-    if workflow is None or reader.problems:
-        return tuple(sorted(reader.problems, key=lambda p: (p.line, p.column)))
-    return workflow
+    return workflow, tuple(sorted(reader.problems, key=lambda p: (p.line, p.column)))
 
 
 def _workflow(reader: FieldReader, tree: Tree, *, digest: str) -> Workflow | None:
@@ -56,7 +71,8 @@ def _workflow(reader: FieldReader, tree: Tree, *, digest: str) -> Workflow | Non
         if tree.get(required) is None:
             reader.problem(tree.place, required, message=f"the key {required!r} is missing")
     steps, names = read_steps(reader, fields.get("steps"))
-    return Workflow(
+    found = fields.get(CONTRACT)
+    workflow = Workflow(
         name=_name(reader, fields.get("workflow")),
         version=_version(reader, fields.get("version")),
         steps=steps,
@@ -65,10 +81,13 @@ def _workflow(reader: FieldReader, tree: Tree, *, digest: str) -> Workflow | Non
         recovery=_recovery(reader, fields),
         fallback=_fallback(reader, fields.get("fallback"), names=names),
         pin=reader.choice(fields.get("pin"), PinMode) or PinMode.PREFER,
-        contract=json_text(fields["contract"].value) if "contract" in fields else b"",
+        contract=NO_CONTRACT if found is None else read_contract(reader, found),
         description=reader.text(fields.get("description")),
         source_digest=digest,
     )
+    if found is not None:
+        check_contract(reader, found, workflow=workflow)
+    return workflow
 
 
 def _name(reader: FieldReader, found: Field | None) -> str:

@@ -5,8 +5,8 @@ from typing import Final
 
 from acp_spec.codec.yaml_tree import Scalar
 from acp_spec.model.enums import StepRole
-from gateway.engine.field_reader import Field, FieldReader, closest, hint
 from gateway.expressions.expression import Expression, Path
+from gateway.expressions.field_reader import Field, FieldReader, closest, hint
 
 GLOBAL_NAMES: Final = ("input", "session", "vars", "memory", "signals")
 # In an output mapping these are the step's own; other response fields depend on its role.

@@ -21,10 +21,10 @@ from gateway.engine.definition import (
     Require,
     Step,
 )
-from gateway.engine.field_reader import Field, FieldReader, hint
 from gateway.engine.policies import policy_problem
 from gateway.engine.workflow_names import OWN_NAMES, RESERVED, RESPONSE_FIELDS, Names
 from gateway.expressions.expression import Expression
+from gateway.expressions.field_reader import Field, FieldReader, hint
 
 MAX_STEPS: Final = 100
 # A week: longer waits are operations, whose time stands still.

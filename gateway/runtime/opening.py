@@ -16,6 +16,7 @@ from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.ids import lineage_id, session_id
 from acp_spec.model.session import OpenSession
 from gateway.engine.catalog import Catalog
+from gateway.engine.contract_checks import input_problem
 from gateway.engine.definition import Workflow
 from gateway.engine.events import Opened
 from gateway.engine.pins import CHOICE, pins
@@ -99,6 +100,9 @@ class Openings:
                 error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
             )
         workflow = self._workflow(request)
+        broken = input_problem(workflow, bytes(request.input))
+        if broken is not None:
+            raise AcpFailure(broken)
         opened = self._opened(request, principal, trace=trace, workflow=workflow, digest=digest)
         self._driver.open(workflow, opened)
         if request.session_key:

@@ -30,6 +30,7 @@ from acp_spec.model.session import (
 from acp_spec.model.times import parse_rfc3339, rfc3339
 from acp_spec.model.trajectory import Trajectory
 from gateway.engine import views
+from gateway.engine.contract_checks import output_problem
 from gateway.engine.events import (
     AttemptEnded,
     CancelRequested,
@@ -38,6 +39,7 @@ from gateway.engine.events import (
     Late,
 )
 from gateway.engine.manual import manual_call
+from gateway.engine.rejections import OUR_FEEDBACK
 from gateway.engine.states import (
     AttemptState,
     CallState,
@@ -205,6 +207,7 @@ class SessionService:
         if state.open_calls():
             message = "a step is still running: wait for it, or cancel the session"
             raise _too_early(message)
+        _check_output(state, bytes(request.output))
         at_ms = self._driver.now_ms(live)
         self._driver.feed(live, FinishRequested(at_ms=at_ms, output=request.output))
         return views.session_view(await self._on_disk(live))
@@ -429,6 +432,13 @@ def _check_repeat(known_digest: str, result: CompleteOperation) -> None:
         raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
 
 
+def _check_output(state: SessionState, output: bytes) -> None:
+    """CONTRACT_VIOLATION for an output that may not be the session's; it stays open."""
+    problem = output_problem(state.workflow.contract, output) if state.workflow else None
+    if problem is not None:
+        raise AcpFailure(msgspec.structs.replace(problem, boundary=Boundary.CLIENT))
+
+
 def _complete_feedback(
     state: SessionState, feedback: Feedback, *, principal: Principal, at_ms: int
 ) -> Feedback:
@@ -448,6 +458,9 @@ def _complete_feedback(
         message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
         raise AcpFailure(error(Reason.INVALID_REQUEST, message))
     author = feedback.author or principal.subject
+    if author.startswith(OUR_FEEDBACK):
+        message = f"author: {OUR_FEEDBACK!r} begins the names of the gateway's own checks"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
     said = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
     # The author's clock may be wrong; a far future would win over every later judgement for ever.
     kept = rfc3339(min(time_ms, at_ms + SKEW_MS))

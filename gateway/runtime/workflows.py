@@ -21,7 +21,7 @@ from acp_spec.model.session import Problem, Validation
 from acp_spec.model.times import rfc3339
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
-from gateway.engine.workflow_file import parse_workflow
+from gateway.engine.workflow_file import parse_stored, parse_workflow
 from gateway.runtime.clock import Clock
 from gateway.runtime.workflow_advice import advice
 from gateway.stores.durable import Durable
@@ -215,7 +215,7 @@ class Workflows:
         if cached is not None:
             self._parsed.move_to_end(digest)
             return cached
-        workflow = parse_workflow(self._read(name, version).source.encode())
+        workflow = parse_stored(self._read(name, version).source.encode())
         assert isinstance(workflow, Workflow), f"{name}@{version} was valid when it was stored"
         self._cache(workflow)
         return workflow

@@ -16,8 +16,8 @@ from gateway.engine.definition import (
     Require,
     Workflow,
 )
-from gateway.engine.field_reader import closest, distance
 from gateway.engine.workflow_file import parse_workflow
+from gateway.expressions.field_reader import closest, distance
 
 HOTLINE: Final = (
     resources.files("gateway.engine.tests").joinpath("workflows/hotline.yaml").read_text()
@@ -85,7 +85,7 @@ def test_every_option_is_read() -> None:
     workflow = parsed(
         HEAD
         + """description: all of it
-contract: {max: 0.10}
+contract: {allowed_actions: [acp.test.*, do]}
 steps:
   - name: p
     role: plan
@@ -123,7 +123,7 @@ pin: prefer
         "on": b'"yes"',
     }
     assert r.on == ((Verdict.REPLAN, "p"), (Verdict.RETRY, "e"))
-    assert workflow.contract == b'{"max":0.10}'
+    assert workflow.contract.allowed_actions == ("acp.test.*", "do")
     assert workflow.fallback is not None
     assert workflow.fallback.output.expression.evaluate({}) == b'{"message":"sorry"}'
     assert (workflow.index("g"), workflow.step("nobody")) == (3, None)

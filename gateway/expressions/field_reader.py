@@ -1,4 +1,4 @@
-"""Reads typed fields out of a workflow file's tree and collects every problem with its place.
+"""Reads typed fields out of a file's tree (workflow, contract), every problem with its place.
 
 Nothing raises for a fault of the file: a field that cannot be read gives its default, and the
 problem is noted, so that an author sees all of them at once.
@@ -136,6 +136,19 @@ class FieldReader:
         shown = value.text if isinstance(value, Scalar) else _kind(value)
         wanted = f"a whole number from {least} to {most}"
         self.fault(found, f"this must be {wanted}, not {shown}")
+        return default
+
+    def number(self, found: Field | None, default: float, *, least: float, most: float) -> float:
+        """A number within bounds, else the default."""
+        if found is None:
+            return default
+        value = found.value
+        if isinstance(value, Scalar) and value.kind is ScalarKind.NUMBER:
+            number = float(value.text)
+            if least <= number <= most:
+                return number
+        shown = value.text if isinstance(value, Scalar) else _kind(value)
+        self.fault(found, f"this must be a number from {least:g} to {most:g}, not {shown}")
         return default
 
     def boolean(self, found: Field | None) -> bool:

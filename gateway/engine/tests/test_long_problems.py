@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from gateway.engine.field_reader import (
+from gateway.engine.workflow_file import parse_workflow
+from gateway.expressions.field_reader import (
     MAX_PROBLEMS,
     MESSAGE_CHARACTERS_MAX,
     PATH_CHARACTERS_MAX,
 )
-from gateway.engine.workflow_file import parse_workflow
 
 HEAD = "workflow: w\nversion: 1.0.0\n"
 

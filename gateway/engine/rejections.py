@@ -1,0 +1,84 @@
+"""A plan that may not run becomes feedback, and perhaps another plan (R10).
+
+Asked once, when a plan step's call has settled; what it says are events, so that a replay never
+judges a plan again. A rejected plan stays in the record, and nothing of it ever runs.
+"""
+
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary, FeedbackKind, StepRole, StepStatus
+from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.session import Feedback, FeedbackTarget
+from acp_spec.model.times import rfc3339
+from gateway.engine.definition import Step, Workflow
+from gateway.engine.events import AnyEvent, FeedbackGiven, StepEnded
+from gateway.engine.states import SessionState, SubGoalState
+from gateway.governance import plan_guard
+from gateway.governance.plan_guard import OnReject
+
+OUR_FEEDBACK = "gateway/"
+"""How the authors of the gateway's own feedback begin; nobody else may sign so."""
+PLAN_GUARD = f"{OUR_FEEDBACK}plan-guard"
+OUTPUT_CHECK = f"{OUR_FEEDBACK}output-check"
+INVALID = 0.0
+"""The score of a VALIDATION: what was judged does not keep the rules."""
+
+
+def rejection(
+    state: SessionState, step: Step, *, found: SubGoalState, at_ms: int
+) -> tuple[AnyEvent, ...]:
+    """Feedback and the step's end if this step's plan may not run; nothing if it may."""
+    if step.role is not StepRole.PLAN or state.workflow is None:
+        return ()
+    failure = _why(state, step, found=found)
+    if failure is None:
+        return ()
+    given = validation(failure.message, at_ms=at_ms, author=PLAN_GUARD, call_id=found.call_id)
+    ended = StepEnded(
+        at_ms=at_ms,
+        step=step.name,
+        status=StepStatus.FAILED,
+        error=failure,
+        replan=_again(state, state.workflow),
+    )
+    return (given, ended)
+
+
+def validation(comment: str, *, at_ms: int, author: str, call_id: str = "") -> FeedbackGiven:
+    """What the gateway itself found, as feedback that people and training read."""
+    feedback_id = f"{author}/{call_id or 'session'}"
+    feedback = Feedback(
+        kind=FeedbackKind.VALIDATION,
+        score=INVALID,
+        comment=comment,
+        target=FeedbackTarget(call_id=call_id),
+        author=author,
+        time=rfc3339(at_ms),
+        feedback_id=feedback_id,
+    )
+    return FeedbackGiven(at_ms=at_ms, feedback=feedback, feedback_id=feedback_id)
+
+
+def _why(state: SessionState, step: Step, *, found: SubGoalState) -> AcpError | None:
+    """The planner's answer was no plan at all, or the contract does not let its plan run."""
+    if found.status is not StepStatus.SUCCEEDED:
+        return found.error if found.error and _is_ours(found.error) else None
+    assert state.workflow is not None, "a step belongs to a workflow"
+    contract, plan = state.workflow.contract, state.plan_of[step.name]
+    off_list = {goal.action for goal in plan.sub_goals if not contract.allows(goal.action)}
+    reasons = [f"the contract does not allow the action {action!r}" for action in sorted(off_list)]
+    reasons += plan_guard.problems(plan, contract.plan)
+    if not reasons:
+        return None
+    return error(Reason.PLAN_REJECTED, "; ".join(reasons), boundary=Boundary.GATEWAY)
+
+
+def _is_ours(failure: AcpError) -> bool:
+    """The gateway found that it is no plan. A planner may say so too, for reasons of its own."""
+    rejected = failure.reason == Reason.PLAN_REJECTED.value
+    return rejected and failure.boundary is Boundary.GATEWAY
+
+
+def _again(state: SessionState, workflow: Workflow) -> bool:
+    """Shall the planner be asked once more, with the reason as critique?"""
+    wanted = workflow.contract.plan.on_reject is OnReject.REPLAN
+    return wanted and state.loop < workflow.limits.max_loops

@@ -1,0 +1,40 @@
+"""The schema for editors says what the reader says: the same keys and bounds."""
+
+import json
+from importlib import resources
+from typing import Any, Final
+
+import jsonschema_rs
+
+from acp_spec.codec.yaml_tree import json_text, read_tree
+from gateway.governance import contract, plan_guard, sla
+from gateway.governance.tests.test_contract import WHOLE
+
+SCHEMA: Final[Any] = json.loads(
+    resources.files("acp_spec").joinpath("schema/contract.v1.json").read_text()
+)
+
+
+def test_the_schema_accepts_a_contract_with_every_section() -> None:
+    tree = read_tree(WHOLE.encode()).tree
+    assert tree is not None
+    jsonschema_rs.validate(SCHEMA, json.loads(json_text(tree)))
+
+
+def test_the_schema_has_exactly_the_keys_that_the_reader_knows() -> None:
+    assert set(SCHEMA["properties"]) == set(contract.KEYS)
+    assert set(SCHEMA["properties"]["plan"]["properties"]) == set(plan_guard.KEYS)
+    assert set(SCHEMA["$defs"]["sla"]["properties"]) == set(sla.KEYS)
+
+
+def test_choices_and_bounds_are_those_of_the_reader() -> None:
+    demands = SCHEMA["$defs"]["sla"]["properties"]
+    names = {member.name for member in sla.OnBreach}
+    assert set(demands["on_breach"]["enum"]) == names | {name.lower() for name in names}
+    assert demands["max_latency_ms"]["maximum"] == sla.LATENCY_MS_MAX
+    assert demands["window_ms"]["minimum"] == sla.WINDOW_MS_LEAST
+    assert demands["window_ms"]["maximum"] == sla.WINDOW_MS_MOST
+    assert demands["min_samples"]["maximum"] == sla.SAMPLES_MOST
+    plan = SCHEMA["properties"]["plan"]["properties"]
+    assert plan["max_sub_goals"]["maximum"] == plan_guard.SUB_GOALS_MOST
+    assert plan["max_arguments_bytes"]["maximum"] == plan_guard.ARGUMENTS_BYTES_MOST
