@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.enums import StepType
 from acp_spec.model.trajectory import Trajectory
+from gateway.assembly.governing import board_of, evidences_of
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -15,6 +16,7 @@ from gateway.governance.backoff import Backoff
 from gateway.governance.concurrency import Slots
 from gateway.runtime.absence import Absence
 from gateway.runtime.admission import RegistryLimits
+from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
@@ -150,6 +152,8 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     executors = _executors(ground, driver, registry=registry, contexts=contexts)
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
+    board_parts = _board_parts(ground)
+    board = board_of(settings, board_parts, registry=registry, workflows=workflows)
     parts = ServiceParts(
         driver=driver,
         openings=_openings(ground, driver, workflows=workflows),
@@ -164,7 +168,9 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         components=registry,
         workflows=workflows,
         tokens=tokens,
-        audit=AuditLog(store, committer, now_ms=ground.clock.now_ms),
+        audit=board_parts.audit,
+        board=board,
+        evidences=evidences_of(settings, board, parts=board_parts, tokens=tokens),
         unready=lambda: _reasons(ground.unready, outbox),
         metrics=ground.metrics,
     )
@@ -191,6 +197,17 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         metrics=ground.metrics,
         spans=spans,
         unready=ground.unready,
+    )
+
+
+def _board_parts(ground: _Ground) -> BoardParts:
+    audit = AuditLog(ground.store, ground.committer, now_ms=ground.clock.now_ms)
+    return BoardParts(
+        store=ground.store,
+        durable=ground.committer,
+        audit=audit,
+        clock=ground.clock,
+        chance=ground.chance,
     )
 
 

@@ -198,6 +198,7 @@ async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     """Stop the parts in the order in which they need each other."""
     gateway.orphans.close()
     gateway.driver.timers.close()
+    await gateway.services.evidences.close()
     await gateway.executors.close()
     await gateway.prober.close()
     gateway.outbox.stop()

@@ -2,7 +2,17 @@
 
 import typer
 
-from gateway.cli import components, doctor, lineage, run, serve, sessions, tokens, workflows
+from gateway.cli import (
+    components,
+    doctor,
+    lineage,
+    proposals,
+    run,
+    serve,
+    sessions,
+    tokens,
+    workflows,
+)
 
 app = typer.Typer()
 app.add_typer(serve.app)
@@ -12,4 +22,6 @@ app.add_typer(workflows.app, name="workflows")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(lineage.app)
 app.add_typer(tokens.app, name="tokens")
+app.add_typer(proposals.app, name="proposals")
+app.add_typer(proposals.audit, name="audit")
 app.add_typer(doctor.app)

@@ -133,6 +133,10 @@ class Gateway:
         response = self._exchange(method, path, sent=Sent(body), params=query)
         return _read(type_, response.content or b"{}")
 
+    def post_and_wait(self, type_: type[T], path: str, *, body: msgspec.Struct, wait_s: int) -> T:
+        """A POST of the operator API that may take so long (`Prefer: wait=N`)."""
+        return _read(type_, self._exchange("POST", path, sent=Sent(body, wait_s)).content)
+
     def create_token(self, request: TokenRequest) -> TokenCreated:
         return self.operate(TokenCreated, "POST /v1/tokens", body=request)
 

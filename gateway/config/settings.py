@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     SecretStr,
@@ -20,8 +18,10 @@ from pydantic import (
 )
 
 from gateway.config.binds import Bind, parse_bind
+from gateway.config.board import BoardSettings
 from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.networks import LOOPBACK_NETWORKS, Network, parse_network
+from gateway.config.section import Section
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -36,12 +36,6 @@ CredentialField = Annotated[
 Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[int, Field(ge=0)]
 PositiveMilliseconds = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """Base of all sections: immutable, and a misspelt key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class AuthMode(StrEnum):
@@ -356,6 +350,7 @@ class Settings(Section):
     leases: LeaseSettings = LeaseSettings()
     log: LogSettings = LogSettings()
     tracing: TracingSettings = TracingSettings()
+    board: BoardSettings = BoardSettings()
 
     @property
     def is_loopback(self) -> bool:

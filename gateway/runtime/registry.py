@@ -30,6 +30,7 @@ from gateway.runtime.admission import (
 from gateway.runtime.card_check import card_digest
 from gateway.runtime.clock import Clock
 from gateway.runtime.connection import Connection
+from gateway.runtime.permits import PermitComponent, permit_all
 from gateway.runtime.principal import Principal
 from gateway.runtime.registered import Dialer, Endpoint, Entry, Instance, Row, State, component_id
 from gateway.stores.durable import Durable
@@ -65,6 +66,8 @@ class Registry:
         self._on_change: list[Callable[[], None]] = []
         self._closing: set[asyncio.Task[None]] = set()
         self.unreadable: tuple[str, ...] = ()
+        self.permit: PermitComponent = permit_all
+        """Asked before a component is admitted; the assembly puts the board here."""
         self._load(store)
 
     # -- for drivers -----------------------------------------------------------------------------
@@ -113,7 +116,8 @@ class Registry:
         """Read the card, check it, admit; durable on return. Again for the same instance: renewed.
 
         Raises AcpFailure: INVALID_REQUEST, PERMISSION_DENIED, CONTRACT_VIOLATION (the card),
-        VERSION_UNSUPPORTED, IDEMPOTENCY_CONFLICT (another card for this name@version), UNAVAILABLE.
+        VERSION_UNSUPPORTED, IDEMPOTENCY_CONFLICT (another card for this name@version), UNAVAILABLE;
+        PERMISSION_DENIED also for a change that needs an approved proposal.
         """
         lease_seconds = granted_lease_s(request.lease_seconds, self._limits)
         check_labels(request.labels)
@@ -133,11 +137,13 @@ class Registry:
                 registered_at_ms=self._clock.now_ms(),
                 labels=request.labels,
             )
+            permit = self.permit(card, row.digest, principal=principal)
             entry = self._admit(row, connection)
         except BaseException:
             await connection.close()
             raise
         self._durable.put(Table.REGISTRY, row.component_id.encode(), msgspec.json.encode(row))
+        permit.done()
         try:
             await self._durable.synced()
         except StoreError:
@@ -204,7 +210,9 @@ class Registry:
             lease_seconds=0,
             registered_at_ms=self._clock.now_ms(),
         )
+        permit = self.permit(card, row.digest, principal=principal)
         entry = self._admit(row, connection)
+        permit.done()
         entry.is_attached = True
         return self._view(entry)
 

@@ -19,10 +19,13 @@ from acp_spec.model.gateway_calls import WorkflowVersion
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Problem, Validation
 from acp_spec.model.times import rfc3339
+from gateway.board.changes import Release, sla_text
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_stored, parse_workflow
 from gateway.runtime.clock import Clock
+from gateway.runtime.permits import PermitActivation, activate_all
+from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.workflow_advice import advice
 from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
@@ -66,6 +69,8 @@ class Workflows:
         self._active: dict[str, str] = {}
         self._by_digest: dict[str, tuple[str, str]] = {}
         self._parsed: OrderedDict[str, Workflow] = OrderedDict()
+        self.permit: PermitActivation = activate_all
+        """Asked before a version becomes active; the assembly puts the board here."""
         for key, value in store.scan(Table.WORKFLOW, b""):
             self._load(key, value)
 
@@ -134,11 +139,21 @@ class Workflows:
             raise
         return self._view(name, version), True
 
-    async def activate(self, name: str, version: str) -> WorkflowVersion:
-        """Make a stored version the one that `name` alone means; raises NOT_FOUND."""
+    async def activate(
+        self, name: str, version: str, *, principal: Principal = LOCAL
+    ) -> WorkflowVersion:
+        """Make a stored version the one that `name` alone means.
+
+        Raises NOT_FOUND, and PERMISSION_DENIED for a change that needs an approved proposal.
+        """
         self._known(name, version)
-        before, self._active[name] = self._active[name], version
+        before = self._active[name]
+        permit = self.permit(
+            self._release(name, before), self._release(name, version), principal=principal
+        )
+        self._active[name] = version
         self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
+        permit.done()
         try:
             await self._durable.synced()
         except StoreError:
@@ -173,18 +188,40 @@ class Workflows:
         found = advice(parsed, self._catalog())
         return Validation(valid=not found.refusals, problems=found.refusals + found.notes)
 
+    def active(self) -> tuple[Release, ...]:
+        """The active version of every workflow."""
+        return tuple(self._release(name, self._active[name]) for name in sorted(self._active))
+
+    def naming(self, component: str) -> tuple[str, ...]:
+        """The workflows whose active version has a step on the component of that name."""
+        return tuple(
+            name
+            for name, version in sorted(self._active.items())
+            if any(step.component == component for step in self._workflow(name, version).steps)
+        )
+
     # ---- inside --------------------------------------------------------------------------------
+
+    def _release(self, name: str, version: str) -> Release:
+        workflow = self._workflow(name, version)
+        return Release(
+            name=name,
+            version=version,
+            sha256=workflow.source_digest,
+            sla=sla_text(workflow.contract),
+        )
 
     def _store_new(self, workflow: Workflow, source: str) -> None:
         name, version = workflow.name, workflow.version
         now_ms = self._clock.now_ms()
         row = _Row(source=source, sha256=workflow.source_digest, stored_at_ms=now_ms)
         self._durable.put(Table.WORKFLOW, workflow_row(name, version), msgspec.json.encode(row))
+        self._remember(name, version, row=row)
+        self._cache(workflow)
         if name not in self._active:
             self._active[name] = version
             self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
-        self._remember(name, version, row=row)
-        self._cache(workflow)
+            self.permit(None, self._release(name, version), principal=LOCAL).done()
 
     def _load(self, key: bytes, value: bytes) -> None:
         name, _, version = key.partition(NUL)

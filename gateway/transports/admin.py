@@ -33,12 +33,19 @@ async def heartbeat_component(caller: Caller, request: calls.HeartbeatRequest) -
 
 
 async def drain_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
-    own_component(caller, request.component_id)
-    return Done(await caller.services.components.drain(request.component_id))
+    permit = caller.services.board.permit_removal(
+        own_component(caller, request.component_id), principal=caller.principal
+    )
+    drained = await caller.services.components.drain(request.component_id)
+    permit.done()
+    return Done(drained)
 
 
 async def remove_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
-    own_component(caller, request.component_id)
+    permit = caller.services.board.permit_removal(
+        own_component(caller, request.component_id), principal=caller.principal
+    )
+    permit.done()
     await caller.services.components.delete(request.component_id)
     return Done(EMPTY)
 
@@ -69,7 +76,11 @@ async def get_workflow(caller: Caller, request: calls.WorkflowRequest) -> Done:
 
 
 async def activate_workflow(caller: Caller, request: calls.WorkflowRequest) -> Done:
-    return Done(await caller.services.workflows.activate(request.name, request.version))
+    return Done(
+        await caller.services.workflows.activate(
+            request.name, request.version, principal=caller.principal
+        )
+    )
 
 
 async def validate_workflow(caller: Caller, request: calls.ValidateWorkflowRequest) -> Done:

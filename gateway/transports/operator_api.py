@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_spec.bindings.routes import Route
+from gateway.transports.board_routes import BOARD_BUILDERS, BOARD_OPERATIONS, BOARD_ROUTES
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
 from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
@@ -23,7 +24,10 @@ class Area:
     operations: Mapping[str, Operation]
 
 
-AREAS: Final[tuple[Area, ...]] = (Area(TOKEN_ROUTES, TOKEN_BUILDERS, TOKEN_OPERATIONS),)
+AREAS: Final[tuple[Area, ...]] = (
+    Area(TOKEN_ROUTES, TOKEN_BUILDERS, TOKEN_OPERATIONS),
+    Area(BOARD_ROUTES, BOARD_BUILDERS, BOARD_OPERATIONS),
+)
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)
 OPERATOR_BUILDERS: Final = {name: one for area in AREAS for name, one in area.builders.items()}

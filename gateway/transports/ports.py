@@ -25,6 +25,8 @@ from acp_spec.model.session import (
     StepResult,
 )
 from gateway.board.audit import AuditLog
+from gateway.runtime.board import Board
+from gateway.runtime.evidence import Evidences
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -132,5 +134,7 @@ class Services:
     workflows: Workflows
     tokens: Tokens
     audit: AuditLog
+    board: Board
+    evidences: Evidences
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

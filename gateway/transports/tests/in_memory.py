@@ -29,8 +29,12 @@ from acp_spec.model.session import (
     StepResult,
 )
 from gateway.board.audit import AuditLog
+from gateway.board.policy import Policy
 from gateway.engine.catalog import Catalog
+from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
+from gateway.runtime.evidence import Evidences
+from gateway.runtime.measuring import Measurer
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -269,12 +273,26 @@ class House:
         self.sessions = InMemorySessions()
         self.components = InMemoryComponents()
         self.reasons: list[str] = []
+        audit = AuditLog(store, durable, now_ms=self.clock.now_ms)
+        chance = SeededChance(8)
+        parts = BoardParts(
+            store=store, durable=durable, audit=audit, clock=self.clock, chance=chance
+        )
+        board = Board(parts, Policy())
         self.services = Services(
             sessions=self.sessions,
             components=self.components,
             workflows=Workflows(store, durable, clock=self.clock, catalog=Catalog),
             tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
-            audit=AuditLog(store, durable, now_ms=self.clock.now_ms),
+            audit=audit,
+            board=board,
+            evidences=Evidences(
+                board,
+                Measurer(timeout_s=10).run,
+                commands={},
+                clock=self.clock,
+                chance=chance,
+            ),
             unready=lambda: tuple(self.reasons),
             metrics=Metrics(),
         )
