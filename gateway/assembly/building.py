@@ -97,6 +97,15 @@ class _Ground:
     unready: set[str]
 
 
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    """What operators put in and the gateway keeps."""
+
+    registry: Registry
+    workflows: Workflows
+    tokens: Tokens
+
+
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
     unready = {"recovering sessions"}
@@ -152,28 +161,18 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     executors = _executors(ground, driver, registry=registry, contexts=contexts)
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
-    board_parts = _board_parts(ground)
-    board = board_of(settings, board_parts, registry=registry, workflows=workflows)
-    parts = ServiceParts(
-        driver=driver,
-        openings=_openings(ground, driver, workflows=workflows),
-        pages=Pages(store),
-        streams=Streams(driver, store, sealer=ground.sealer),
-        erasing=erasing,
-        contexts=contexts,
+    sessions = SessionService(
+        ServiceParts(
+            driver=driver,
+            openings=_openings(ground, driver, workflows=workflows),
+            pages=Pages(store),
+            streams=Streams(driver, store, sealer=ground.sealer),
+            erasing=erasing,
+            contexts=contexts,
+        )
     )
-    sessions = SessionService(parts)
-    services = Services(
-        sessions=sessions,
-        components=registry,
-        workflows=workflows,
-        tokens=tokens,
-        audit=board_parts.audit,
-        board=board,
-        evidences=evidences_of(settings, board, parts=board_parts, tokens=tokens),
-        unready=lambda: _reasons(ground.unready, outbox),
-        metrics=ground.metrics,
-    )
+    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens)
+    services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
     _watch(ground.metrics, driver, executors=executors, outbox=outbox)
@@ -197,6 +196,25 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         metrics=ground.metrics,
         spans=spans,
         unready=ground.unready,
+    )
+
+
+def _services(
+    ground: _Ground, kept: _Kept, *, sessions: SessionService, outbox: Outbox
+) -> Services:
+    """What the borders reach."""
+    parts = _board_parts(ground)
+    board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
+    return Services(
+        sessions=sessions,
+        components=kept.registry,
+        workflows=kept.workflows,
+        tokens=kept.tokens,
+        audit=parts.audit,
+        board=board,
+        evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
+        unready=lambda: _reasons(ground.unready, outbox),
+        metrics=ground.metrics,
     )
 
 

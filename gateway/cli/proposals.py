@@ -52,7 +52,7 @@ def open_proposal(
         }
         text = msgspec.json.encode(stated)
         request = decode_request(ProposalRequest, text, max_bytes=len(text))
-        view = remote.operate(ProposalView, "POST", "/v1/proposals", body=request)
+        view = remote.operate(ProposalView, "POST /v1/proposals", body=request)
     _show(out, view)
 
 
@@ -70,7 +70,7 @@ def list_proposals(
     out = Output(json=as_json)
     query = {"status": status.upper()} if status else None
     with connected(out, gateway, token=token) as remote:
-        page = remote.operate(ProposalPage, "GET", "/v1/proposals", query=query)
+        page = remote.operate(ProposalPage, "GET /v1/proposals", query=query)
     out.rows(
         page.proposals,
         columns=("proposal_id", "status", "kind", "subject", "title", "opened"),
@@ -120,7 +120,7 @@ def evidence(
         text = msgspec.json.encode({"kind": kind.upper(), "target": target, "workflow": workflow})
         request = decode_request(EvidenceRequest, text, max_bytes=len(text))
         one = place("/v1/proposals/{}", proposal_id)
-        before = remote.operate(ProposalView, "GET", one)
+        before = remote.operate(ProposalView, f"GET {one}")
         view = remote.post_and_wait(ProposalView, f"{one}/evidence", body=request, wait_s=WAIT_S)
     if len(view.proposal.evidence) == len(before.proposal.evidence):
         out.note("still being measured: `acp proposals show` tells when the figures are there")
@@ -144,9 +144,9 @@ def vote(
     out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
         path = place("/v1/proposals/{}", proposal_id)
-        seen = remote.operate(ProposalView, "GET", path)
+        seen = remote.operate(ProposalView, f"GET {path}")
         request = VoteRequest(role=role, agrees=not reject, content=seen.content, comment=comment)
-        view = remote.operate(ProposalView, "POST", f"{path}/votes", body=request)
+        view = remote.operate(ProposalView, f"POST {path}/votes", body=request)
     _show(out, view)
 
 
@@ -163,8 +163,7 @@ def withdraw(
 
     out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
-        path = place("/v1/proposals/{}/withdraw", proposal_id)
-        view = remote.operate(ProposalView, "POST", path)
+        view = remote.operate(ProposalView, place("POST /v1/proposals/{}/withdraw", proposal_id))
     _show(out, view)
 
 
@@ -181,7 +180,7 @@ def list_audit(
 
     out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
-        page = remote.operate(AuditPage, "GET", "/v1/audit", query={"after": str(after)})
+        page = remote.operate(AuditPage, "GET /v1/audit", query={"after": str(after)})
     out.rows(
         page.entries,
         columns=("number", "time", "actor", "action", "subject"),
@@ -224,7 +223,7 @@ def _verdict(
     if data_dir is None:
         with connected(out, gateway, token=token) as remote:
             query = {"head": head} if head else None
-            return remote.operate(AuditVerdict, "GET", "/v1/audit/verdict", query=query)
+            return remote.operate(AuditVerdict, "GET /v1/audit/verdict", query=query)
     from gateway.board.audit import read_entries
     from gateway.cli.offline import opened
     from gateway.transports.board_routes import verdict_of
@@ -238,7 +237,7 @@ def _read(out: Output, proposal_id: str, *, gateway: str, token: str) -> "Propos
     from gateway.runtime.board import ProposalView
 
     with connected(out, gateway, token=token) as remote:
-        return remote.operate(ProposalView, "GET", place("/v1/proposals/{}", proposal_id))
+        return remote.operate(ProposalView, place("GET /v1/proposals/{}", proposal_id))
 
 
 def _show(out: Output, view: "ProposalView") -> None:

@@ -124,7 +124,7 @@ class Board:
             text = "change.subject: write component:name@major or workflow:name@version"
             raise _failure(Reason.INVALID_REQUEST, text)
         if len(self._rows) >= PROPOSALS_MAX:
-            raise _failure(Reason.OVERLOADED, f"there are {PROPOSALS_MAX} proposals already")
+            raise _failure(Reason.INVALID_REQUEST, f"there are {PROPOSALS_MAX} proposals already")
         proposal = Proposal(
             proposal_id=self._chance.random_bytes(_ID_BYTES).hex(),
             tenant=principal.tenant,

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from acp_spec.bindings.errors import error
+from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.board.proposals import PENDING, Evidence, EvidenceKind, Proposal
 from gateway.runtime.board import Board, ProposalView
@@ -77,7 +78,10 @@ class Evidences:
             raise AcpFailure(error(Reason.INVALID_REQUEST, text))
         if len(self._tasks) >= WAITING_MAX:
             text = f"{WAITING_MAX} measurements run or wait: ask again when one has ended"
-            raise AcpFailure(error(Reason.OVERLOADED, text, retry_after_ms=30_000))
+            failure = error(
+                Reason.OVERLOADED, text, boundary=Boundary.GATEWAY, retry_after_ms=30_000
+            )
+            raise AcpFailure(failure)
         words = await command(view.proposal, request)
         task = asyncio.create_task(
             self._measure(proposal_id, request.kind, words=words, principal=principal)
