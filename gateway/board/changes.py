@@ -7,33 +7,26 @@ proposal, so that a component may restart and a workflow may always go back to w
 from collections.abc import Container
 
 import msgspec
-import rfc8785
 
 from acp_spec.model import semver
 from gateway.board.proposals import Change, ChangeKind
+from gateway.governance.sla import Sla
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """One stored version of a workflow, as far as changes are concerned.
 
-    `sla`: the canonical JSON of its contract's SLA; empty without one.
+    `sla`: the demands of its contract, in any order.
     """
 
     name: str
     version: str
     sha256: str
-    sla: bytes = b""
+    sla: frozenset[Sla] = frozenset()
 
     @property
     def subject(self) -> str:
         return f"workflow:{self.name}@{self.version}"
-
-
-def sla_text(contract: bytes) -> bytes:
-    """The SLA section of a contract's JSON text in canonical form; empty without one."""
-    sections = msgspec.json.decode(contract) if contract else {}
-    sla = sections.get("sla") if isinstance(sections, dict) else None
-    return rfc8785.dumps(sla) if sla else b""
 
 
 def component_subject(name: str, version: str) -> str:

@@ -19,7 +19,7 @@ from acp_spec.model.gateway_calls import WorkflowVersion
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Problem, Validation
 from acp_spec.model.times import rfc3339
-from gateway.board.changes import Release, sla_text
+from gateway.board.changes import Release
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_stored, parse_workflow
@@ -208,7 +208,7 @@ class Workflows:
             name=name,
             version=version,
             sha256=workflow.source_digest,
-            sla=sla_text(workflow.contract),
+            sla=frozenset(workflow.contract.sla),
         )
 
     def _store_new(self, workflow: Workflow, source: str) -> None:

@@ -12,6 +12,7 @@ from gateway.board.audit import AuditLog, first_break, read_entries
 from gateway.board.changes import Release
 from gateway.board.policy import Policy, Quorum, Rule
 from gateway.board.proposals import Change, ChangeKind, Status
+from gateway.governance.sla import Sla
 from gateway.runtime.board import (
     Board,
     BoardParts,
@@ -126,8 +127,13 @@ def test_an_approval_that_nobody_used_lapses() -> None:
 
 def test_a_sla_change_needs_approval_and_the_way_back_does_not() -> None:
     house = House()
-    one = Release(name="w", version="1.0.0", sha256="1", sla=b"old")
-    two = Release(name="w", version="1.1.0", sha256="2", sla=b"new")
+    one = Release(
+        name="w",
+        version="1.0.0",
+        sha256="1",
+        sla=frozenset({Sla(component="fees", max_latency_ms=100)}),
+    )
+    two = Release(name="w", version="1.1.0", sha256="2")
     house.board.permit_activation(None, one, principal=PAT).done()
     with refused("workflow:w@1.1.0: SLA_CHANGE needs"):
         house.board.permit_activation(one, two, principal=PAT)
