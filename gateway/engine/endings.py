@@ -43,10 +43,10 @@ def succeeded(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     breach = output_problem(contract, bytes(output))
     if breach is None:
         return (_given(world, output, fell_back=False),)
-    told = validation(breach.message, at_ms=world.at_ms, author=OUTPUT_CHECK)
+    told = validation(state, breach.message, author=OUTPUT_CHECK)
     if contract.on_output_breach is OnOutputBreach.FALLBACK:
-        return (told, _fallen_back(state, world))
-    return (told, _failed(world, breach))
+        return (*told, _fallen_back(state, world))
+    return (*told, _failed(world, breach))
 
 
 def _fallen_back(state: SessionState, world: World) -> SessionEnded:

@@ -32,7 +32,7 @@ def rejection(
     failure = _why(state, step, found=found)
     if failure is None:
         return ()
-    given = validation(failure.message, at_ms=at_ms, author=PLAN_GUARD, call_id=found.call_id)
+    told = validation(state, failure.message, author=PLAN_GUARD, call_id=found.call_id)
     ended = StepEnded(
         at_ms=at_ms,
         step=step.name,
@@ -40,22 +40,26 @@ def rejection(
         error=failure,
         replan=_again(state, state.workflow),
     )
-    return (given, ended)
+    return (*told, ended)
 
 
-def validation(comment: str, *, at_ms: int, author: str, call_id: str = "") -> FeedbackGiven:
-    """What the gateway itself found, as feedback that people and training read."""
+def validation(
+    state: SessionState, comment: str, *, author: str, call_id: str = ""
+) -> tuple[FeedbackGiven, ...]:
+    """What the gateway itself found, as feedback that people and training read; told once."""
     feedback_id = f"{author}/{call_id or 'session'}"
+    if any(entry.given.feedback_id == feedback_id for entry in state.feedback_log):
+        return ()
     feedback = Feedback(
         kind=FeedbackKind.VALIDATION,
         score=INVALID,
         comment=comment,
         target=FeedbackTarget(call_id=call_id),
         author=author,
-        time=rfc3339(at_ms),
+        time=rfc3339(state.now_ms),
         feedback_id=feedback_id,
     )
-    return FeedbackGiven(at_ms=at_ms, feedback=feedback, feedback_id=feedback_id)
+    return (FeedbackGiven(at_ms=state.now_ms, feedback=feedback, feedback_id=feedback_id),)
 
 
 def _why(state: SessionState, step: Step, *, found: SubGoalState) -> AcpError | None:

@@ -12,6 +12,7 @@ from gateway.engine.manual import manual_call
 from gateway.engine.tests.casting import Cast, Terms
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
+    ONE_ACTION,
     PLANNER,
     TOOLS,
     Line,
@@ -22,6 +23,7 @@ from gateway.engine.tests.stage import (
     first,
     gave,
     troupe,
+    workflow_of,
 )
 
 MODEL = card("model", action("complete"), kind=Kind.LLM)
@@ -159,3 +161,12 @@ def test_another_key_is_another_call_and_the_same_key_the_same() -> None:
     one, same, other = (made(play, step(StepType.TOOL, text, key)).call_id for key in "aab")
     assert one == same
     assert one != other
+
+
+def test_a_client_may_call_only_what_the_contract_of_its_workflow_allows() -> None:
+    text = ONE_ACTION % "read" + "contract: {allowed_actions: [read]}\n"
+    terms = Terms(mode=Mode.MANUAL)
+    play = Play(workflow_of(text), CATALOG, Cast(component=troupe()), terms=terms).open()
+    assert made(play, step(StepType.TOOL, b'{"action":"read"}')).action == "read"
+    failure = refused(play, step(StepType.TOOL, b'{"action":"put"}'))
+    assert failure.reason == "CONTRACT_VIOLATION"

@@ -1,5 +1,8 @@
 """Openings: pins, lineage and policies are fixed then, and say what was meant."""
 
+import pytest
+
+from acp_spec.model.errors import AcpFailure
 from acp_spec.model.ids import node_of, time_ms_of
 from acp_spec.model.payload import payload
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, TOOLS, action, card
@@ -65,5 +68,20 @@ def test_the_policy_of_the_opening_is_named_with_its_version_and_digest() -> Non
         session = await house.open(ONE_ACTION % "read")
         policy = house.state(session).opened.policies["recovery"]
         assert policy.startswith("backoff@1.0.0#")
+
+    run(story())
+
+
+def test_an_input_that_breaks_the_contract_opens_nothing_and_leaves_its_key_free() -> None:
+    async def story() -> None:
+        house = House()
+        text = ONE_ACTION % "read" + "contract: {input_schema: {required: [cents]}}\n"
+        bad, good = payload(b'{"dollars":1}'), payload(b'{"cents":1}')
+        with pytest.raises(AcpFailure) as refused:
+            await house.open(text, input=bad, session_key="k")
+        assert refused.value.error.reason == "CONTRACT_VIOLATION"
+        assert house.driver.open_sessions == 0
+        assert house.seen.events == []
+        assert await house.open(text, input=good, session_key="k")
 
     run(story())

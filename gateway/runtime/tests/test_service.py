@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 import msgspec
 import pytest
 
-from acp_spec.model.enums import FeedbackKind, StepType
+from acp_spec.model.enums import FeedbackKind, Mode, SessionStatus, StepType
 from acp_spec.model.errors import AcpFailure
 from acp_spec.model.payload import payload
 from acp_spec.model.session import (
@@ -432,5 +432,36 @@ def test_cancelling_twice_and_after_the_end_is_fine() -> None:
         view = await house.ended(session)
         assert view.status.value == "CANCELLED"
         assert (await house.service.cancel(session, LOCAL)).status.value == "CANCELLED"
+
+    run(story())
+
+
+def test_a_client_cannot_finish_with_an_output_that_breaks_the_contract() -> None:
+    async def story() -> None:
+        house = House()
+        text = ONE_ACTION % "read" + "contract: {output_schema: {required: [fee]}}\n"
+        session = await house.open(text, mode=Mode.MANUAL)
+
+        async def finish(output: bytes) -> str:
+            wanted = FinishRequest(output=payload(output))
+            return await told(house.service.finish(session, wanted, principal=LOCAL))
+
+        assert await finish(b"{}") == "CONTRACT_VIOLATION"
+        view = await house.service.view(session, LOCAL)
+        assert view.status is SessionStatus.RUNNING
+        wanted = FinishRequest(output=payload(b'{"fee":1}'))
+        finished = await house.service.finish(session, wanted, principal=LOCAL)
+        assert finished.status is SessionStatus.SUCCEEDED
+
+    run(story())
+
+
+def test_nobody_signs_feedback_with_a_name_of_the_gateways_own_checks() -> None:
+    async def story() -> None:
+        house = House()
+        session = await house.open(ONE_ACTION % "read")
+        given = rating(author="gateway/plan-guard")
+        refused = house.service.feedback(session, given, principal=LOCAL)
+        assert await told(refused) == "INVALID_REQUEST"
 
     run(story())
