@@ -70,7 +70,10 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     print(json.dumps({"ready": True, "http": f"http://127.0.0.1:{port}"}), flush=True)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+    # A slow engine leaves some of its connections idle for longer than uvicorn's five seconds.
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=600
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 
