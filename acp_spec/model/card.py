@@ -11,6 +11,7 @@ from acp_spec.model.bounds import Count, NonEmpty
 from acp_spec.model.context import Signals
 from acp_spec.model.enums import Effect, HealthStatus, Idempotency, Kind, Role
 from acp_spec.model.payload import ABSENT, Payload
+from acp_spec.model.sandbox import Sandbox
 
 IDEMPOTENCY_TTL_MS_DEFAULT = 24 * 60 * 60 * 1000
 
@@ -35,6 +36,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operation_timeout_ms: Count = 0
     semantics: Payload = ABSENT
     examples: tuple[Example, ...] = ()
+    sandbox: Sandbox | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

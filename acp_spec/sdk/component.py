@@ -22,6 +22,7 @@ import msgspec
 from acp_spec.model.card import IDEMPOTENCY_TTL_MS_DEFAULT, Action, Card, Example, Limits
 from acp_spec.model.enums import Effect, Idempotency, Kind, Role, StepRole
 from acp_spec.model.payload import ABSENT
+from acp_spec.model.sandbox import Sandbox
 from acp_spec.sdk.outcomes import MemoryOutcomes, OutcomeStore
 from acp_spec.sdk.validation import Validator, compile_schema
 from acp_spec.sdk.values import write
@@ -52,6 +53,7 @@ class ActionOptions(TypedDict, total=False):
     timeout_ms: int
     operation_timeout_ms: int
     own_idempotency: bool
+    sandbox: Sandbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +251,7 @@ def _action(name: str, function: Handler, *, options: ActionOptions) -> Action:
         operation_timeout_ms=options.get("operation_timeout_ms", 0),
         semantics=write(options["semantics"]) if "semantics" in options else ABSENT,
         examples=tuple(_example(example) for example in options.get("examples", ())),
+        sandbox=options.get("sandbox"),
     )
 
 

@@ -428,7 +428,7 @@ class Example(_message.Message):
     def __init__(self, arguments: _Optional[bytes] = ..., output: _Optional[bytes] = ..., safe: _Optional[bool] = ...) -> None: ...
 
 class Action(_message.Message):
-    __slots__ = ("name", "description", "input_schema", "output_schema", "effect", "idempotency", "idempotency_ttl_ms", "timeout_ms", "operation_timeout_ms", "semantics", "examples")
+    __slots__ = ("name", "description", "input_schema", "output_schema", "effect", "idempotency", "idempotency_ttl_ms", "timeout_ms", "operation_timeout_ms", "semantics", "examples", "sandbox")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     INPUT_SCHEMA_FIELD_NUMBER: _ClassVar[int]
@@ -440,6 +440,7 @@ class Action(_message.Message):
     OPERATION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     SEMANTICS_FIELD_NUMBER: _ClassVar[int]
     EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    SANDBOX_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     input_schema: bytes
@@ -451,7 +452,22 @@ class Action(_message.Message):
     operation_timeout_ms: int
     semantics: bytes
     examples: _containers.RepeatedCompositeFieldContainer[Example]
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., input_schema: _Optional[bytes] = ..., output_schema: _Optional[bytes] = ..., effect: _Optional[_Union[Effect, str]] = ..., idempotency: _Optional[_Union[Idempotency, str]] = ..., idempotency_ttl_ms: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., operation_timeout_ms: _Optional[int] = ..., semantics: _Optional[bytes] = ..., examples: _Optional[_Iterable[_Union[Example, _Mapping]]] = ...) -> None: ...
+    sandbox: Sandbox
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., input_schema: _Optional[bytes] = ..., output_schema: _Optional[bytes] = ..., effect: _Optional[_Union[Effect, str]] = ..., idempotency: _Optional[_Union[Idempotency, str]] = ..., idempotency_ttl_ms: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., operation_timeout_ms: _Optional[int] = ..., semantics: _Optional[bytes] = ..., examples: _Optional[_Iterable[_Union[Example, _Mapping]]] = ..., sandbox: _Optional[_Union[Sandbox, _Mapping]] = ...) -> None: ...
+
+class Sandbox(_message.Message):
+    __slots__ = ("memory_bytes", "cpu_ms", "wall_ms", "processes", "guards")
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CPU_MS_FIELD_NUMBER: _ClassVar[int]
+    WALL_MS_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    GUARDS_FIELD_NUMBER: _ClassVar[int]
+    memory_bytes: int
+    cpu_ms: int
+    wall_ms: int
+    processes: int
+    guards: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ..., wall_ms: _Optional[int] = ..., processes: _Optional[int] = ..., guards: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_request_bytes", "max_concurrency", "max_rate_per_s")
