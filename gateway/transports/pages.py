@@ -15,6 +15,7 @@ from typing import Final
 from gateway.runtime.principal import Scope
 from gateway.transports.http_request import HttpRequest
 from gateway.transports.http_response import Header, Response, text
+from gateway.transports.operator_openapi import operator_openapi_text
 from gateway.transports.ports import Services
 
 _HTML: Final[Header] = (b"content-type", b"text/html; charset=utf-8")
@@ -52,6 +53,10 @@ def _openapi(services: Services, request: HttpRequest) -> Response:
     return Response(200, openapi_text())
 
 
+def _operator_openapi(services: Services, request: HttpRequest) -> Response:
+    return Response(200, operator_openapi_text())
+
+
 def _docs(services: Services, request: HttpRequest) -> Response:
     page, policy = docs_page()
     return Response(200, page, _HTML, ((b"content-security-policy", policy),))
@@ -86,5 +91,6 @@ PAGES: Final = (
     Page("ready", "/readyz", _ready),
     Page("metrics", "/metrics", _metrics, scope=Scope.OPERATE),
     Page("openapi", "/openapi.json", _openapi),
+    Page("operator_openapi", "/openapi/operator.json", _operator_openapi),
     Page("docs", "/docs", _docs),
 )
