@@ -13,9 +13,11 @@ from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.engine.definition import Workflow
 from gateway.governance.backoff import Backoff
-from gateway.governance.concurrency import Slots
+from gateway.governance.parameters import Parameters, Queues
+from gateway.governance.rules import BreakerRules, Slots
 from gateway.runtime.absence import Absence
 from gateway.runtime.admission import RegistryLimits
+from gateway.runtime.admitting import Admitting
 from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
@@ -28,8 +30,9 @@ from gateway.runtime.observing import Telemetry
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
+from gateway.runtime.parameters import LiveParameters
 from gateway.runtime.prober import Prober, ProberLimits
-from gateway.runtime.queueing import Admission, SlotsFor
+from gateway.runtime.queueing import Admission
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
 from gateway.runtime.service import ServiceParts, SessionService
@@ -158,7 +161,10 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     outbox = _outbox(ground, live)
     driver = _driver(ground, live, registry=registry, spans=spans, outbox=outbox)
     contexts = ContextMaker(gateway_id=_gateway_id(ground), secret=_secret(ground))
-    executors = _executors(ground, driver, registry=registry, contexts=contexts)
+    parameters = LiveParameters(_parameters(settings))
+    executors = _executors(
+        ground, driver, registry=registry, contexts=contexts, parameters=parameters
+    )
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     sessions = SessionService(
@@ -274,7 +280,7 @@ def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Ou
 
 
 def _depth(executors: Executors, kind: StepType) -> Callable[[], float]:
-    return lambda: executors.queue_depth(kind.value)
+    return lambda: executors.admitting.queue_depth(kind.value)
 
 
 def _watch_attached(metrics: Metrics, hub: AttachHub) -> None:
@@ -343,7 +349,12 @@ def _prober(ground: _Ground, registry: Registry) -> Prober:
 
 
 def _executors(
-    ground: _Ground, driver: Driver, *, registry: Registry, contexts: ContextMaker
+    ground: _Ground,
+    driver: Driver,
+    *,
+    registry: Registry,
+    contexts: ContextMaker,
+    parameters: LiveParameters,
 ) -> Executors:
     grace = ground.settings.grace
     absence = Absence(
@@ -352,28 +363,35 @@ def _executors(
         pin_grace_ms=grace.pin_grace_ms,
         attach_grace_ms=grace.attach_grace_ms,
     )
-    admission = Admission(_slots_for(ground.settings, registry))
-    executors = Executors(driver, registry, admission=admission, absence=absence, contexts=contexts)
-    admission.wake = absence.wake = executors.wake
+    admission = Admission(ground.clock)
+    admitting = Admitting(
+        driver,
+        admission=admission,
+        absence=absence,
+        contexts=contexts,
+        rules_for=parameters.rules_for,
+    )
+    admission.wake = absence.wake = admitting.wake
+    executors = Executors(driver, registry, admitting=admitting, contexts=contexts)
     driver.executor = executors
     return executors
 
 
-def _slots_for(settings: Settings, registry: Registry) -> SlotsFor:
-    queues = settings.limits.queues
-    of_type = {"PLAN": queues.plan, "TOOL": queues.tool, "LLM": queues.llm}
-
-    def slots(key: str) -> Slots:
-        kind, _, name = key.partition(":")
-        if kind == "queue":
-            queue = of_type[name]
-            return Slots(limit=queue.concurrency, max_waiting=queue.max_queued)
-        instance = registry.instance(name)
-        declared = instance.card.limits.max_concurrency if instance else 0
-        limit = declared or settings.limits.target_concurrency
-        return Slots(limit=limit, max_waiting=settings.limits.target_max_queued)
-
-    return slots
+def _parameters(settings: Settings) -> Parameters:
+    """The governance parameters that this configuration means, until somebody changes them."""
+    limits, retry = settings.limits, settings.retry
+    queues = limits.queues
+    return Parameters(
+        breaker=BreakerRules(enabled=settings.governance.breaker),
+        target=Slots(limit=limits.target_concurrency, max_waiting=limits.target_max_queued),
+        queues=Queues(
+            plan=Slots(limit=queues.plan.concurrency, max_waiting=queues.plan.max_queued),
+            tool=Slots(limit=queues.tool.concurrency, max_waiting=queues.tool.max_queued),
+            llm=Slots(limit=queues.llm.concurrency, max_waiting=queues.llm.max_queued),
+        ),
+        backoff=_backoff(settings),
+        retry_budget=retry.session_budget,
+    )
 
 
 def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openings:

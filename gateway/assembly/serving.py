@@ -180,7 +180,7 @@ async def _drain(gateway: Gateway, http: HttpServer, *, grpc: GrpcServer) -> Non
     """
     gateway.unready.add("shutting down")
     gateway.sessions.close()
-    gateway.executors.draining = True
+    gateway.executors.admitting.stopped = True
     grace_s = gateway.settings.grace.drain_grace_ms / 1000
     await grpc.drain()
     gateway.hub.drain(gateway.settings.grace.drain_grace_ms)

@@ -240,6 +240,15 @@ class RetrySettings(Section):
         return self
 
 
+class GovernanceSettings(Section):
+    """Where the live governance parameters begin, until somebody changes them at run time."""
+
+    breaker: bool = Field(
+        default=True,
+        description="Stop calling an instance that only fails. False is for tests of components.",
+    )
+
+
 class DeadlineSettings(Section):
     """Times that hold where a card, a workflow or a caller names none."""
 
@@ -344,6 +353,7 @@ class Settings(Section):
     limits: LimitSettings = LimitSettings()
     grace: GraceSettings = GraceSettings()
     retry: RetrySettings = RetrySettings()
+    governance: GovernanceSettings = GovernanceSettings()
     deadlines: DeadlineSettings = DeadlineSettings()
     journal: JournalSettings = JournalSettings()
     outbox: OutboxSettings = OutboxSettings()

@@ -1,54 +1,78 @@
 """So many at once, so many waiting: a bulkhead around one target or one kind of step (R07, R09).
 
-Pure: a `Slots` is a value; `take` and `give_back` return the next one.
+Two policies of one kind: the slots of the step type keep slow model servers from starving tools,
+those of the target keep one slow instance from taking everything. The state is the number in
+flight.
 """
-
-import msgspec
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import Reason
+from gateway.governance.rules import Slots
 from gateway.governance.verdicts import ADMIT, Defer, Refuse, Verdict
+from gateway.governance.wish import Closing, Wish
 
 RETRY_AFTER_MS = 500
 """Hint with a refusal: about what a full queue of short calls needs to move."""
 
 
-class Slots(msgspec.Struct, frozen=True, kw_only=True):
-    """`limit` in flight, `max_waiting` behind them; both at least as the configuration says."""
+class Concurrency:
+    """What both have in common: all but whose slots they are."""
 
-    limit: int
-    max_waiting: int
-    inflight: int = 0
-    waiting: int = 0
+    name = "concurrency"
+    fresh = 0
+    settles_late = False
+
+    def key(self, wish: Wish) -> str:
+        raise NotImplementedError
+
+    def slots(self, wish: Wish) -> Slots:
+        raise NotImplementedError
+
+    def check(self, state: int, wish: Wish, *, waiting: int) -> Verdict:
+        """A newcomer never passes those who wait."""
+        slots = self.slots(wish)
+        if state < slots.limit and (wish.is_head or not waiting):
+            return ADMIT
+        key = self.key(wish)
+        if wish.is_head or waiting < slots.max_waiting:
+            return Defer(self.name, key)
+        message = f"{key}: {state} in flight and {waiting} waiting is all it takes"
+        refusal = error(
+            Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=RETRY_AFTER_MS
+        )
+        return Refuse(self.name, refusal)
+
+    def take(self, state: int, wish: Wish) -> tuple[int, int]:
+        return state + 1, 0
+
+    def observe(self, state: int, closing: Closing, *, note: int) -> int:
+        """However it went the slot is free again, also that of an operation that runs on."""
+        assert state > 0, "a slot is given back once"
+        return state - 1
+
+    def is_idle(self, state: int, now_ms: float) -> bool:
+        return state == 0
 
 
-def check(slots: Slots, key: str, *, is_head: bool) -> Verdict:
-    """May one more start? A newcomer never passes those who wait (`is_head`: it waited)."""
-    if slots.inflight < slots.limit and (is_head or not slots.waiting):
-        return ADMIT
-    if is_head or slots.waiting < slots.max_waiting:
-        return Defer("concurrency", key)
-    message = f"{key}: {slots.inflight} in flight and {slots.waiting} waiting is all it takes"
-    refusal = error(
-        Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=RETRY_AFTER_MS
-    )
-    return Refuse("concurrency", refusal)
+class OfStepType(Concurrency):
+    """Calls of one step type in the whole gateway."""
+
+    def key(self, wish: Wish) -> str:
+        return f"queue:{wish.step_type}"
+
+    def slots(self, wish: Wish) -> Slots:
+        return wish.rules.queues[wish.step_type]
 
 
-def take(slots: Slots) -> Slots:
-    return msgspec.structs.replace(slots, inflight=slots.inflight + 1)
+class OfTarget(Concurrency):
+    """Calls of one instance."""
+
+    def key(self, wish: Wish) -> str:
+        return f"instance:{wish.instance}"
+
+    def slots(self, wish: Wish) -> Slots:
+        return wish.rules.target
 
 
-def give_back(slots: Slots) -> Slots:
-    assert slots.inflight > 0, "a slot is given back once"
-    return msgspec.structs.replace(slots, inflight=slots.inflight - 1)
-
-
-def queue(slots: Slots) -> Slots:
-    return msgspec.structs.replace(slots, waiting=slots.waiting + 1)
-
-
-def leave_queue(slots: Slots) -> Slots:
-    assert slots.waiting > 0, "who leaves a queue stood in it"
-    return msgspec.structs.replace(slots, waiting=slots.waiting - 1)
+__all__ = ["RETRY_AFTER_MS", "Concurrency", "OfStepType", "OfTarget", "Slots"]

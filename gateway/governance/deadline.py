@@ -1,12 +1,16 @@
 """Time that an attempt may take: never more than its session has left (R06).
 
-What is left is refused rather than sent when it is nothing: the peer could not answer in time.
+What is left is refused rather than sent when it is nothing: the peer could not answer in time. It
+keeps no state, so it is a place of the row by itself.
 """
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import Reason
 from gateway.governance.verdicts import ADMIT, Refuse, Verdict
+from gateway.governance.wish import Closing, Wish
+
+NAME = "deadline"
 
 
 def timeout_ms(wanted_ms: int, deadline_at_ms: int, *, now_ms: int) -> int:
@@ -20,4 +24,28 @@ def check(left_ms: int) -> Verdict:
         return ADMIT
     message = "the session's deadline is over; nothing was sent"
     refusal = error(Reason.TIMEOUT, message, boundary=Boundary.GATEWAY)
-    return Refuse("deadline", refusal)
+    return Refuse(NAME, refusal)
+
+
+class Deadline:
+    """`check` as a place of the row."""
+
+    name = NAME
+
+    def key(self, wish: Wish) -> str:
+        return ""
+
+    def check(self, wish: Wish, *, key: str, waiting: int) -> Verdict:
+        return check(wish.left_ms)
+
+    def take(self, wish: Wish) -> int | None:
+        return None
+
+    def observe(self, closing: Closing, *, note: int) -> bool:
+        return True
+
+    def sweep(self, now_ms: float) -> None:
+        """Nothing is kept."""
+
+    def __len__(self) -> int:
+        return 0

@@ -1,43 +1,114 @@
 """The row of policies around a target: check all of them, then take all of them, close once.
 
-`ROW` is the order in which they are asked. Only if every one admits is anything taken, so that a
-refusal by a later policy costs an earlier one nothing.
+`Row.parts` is the row, in the order of asking. Only if every one admits is anything taken, so
+that a refusal by one costs the others nothing: a call that the breaker refuses burns no token.
 """
 
-import msgspec
-
-from gateway.governance import concurrency, deadline
-from gateway.governance.concurrency import Slots
+from gateway.governance import concurrency, rate_limit
+from gateway.governance.breaker import Breaker, Circuit
+from gateway.governance.deadline import Deadline
+from gateway.governance.outcome import Outcome
+from gateway.governance.policy import Column, Part
+from gateway.governance.push_back import PushBack
+from gateway.governance.retry_tokens import RetryTokens
 from gateway.governance.verdicts import ADMIT, Admit, Verdict
+from gateway.governance.wish import Closing, Permit, Wish
 
-ROW = ("deadline", "concurrency of the step type", "concurrency of the target")
+SWEEP_AFTER = 1_000
+"""Closings between two looks for states to forget, or as many as there are states."""
 
-
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that wants to start, with the slots it needs, outermost first."""
-
-    keys: tuple[str, ...]
-    left_ms: int
-    is_head: bool = False
+Parts = tuple[Part, ...]
 
 
-def check(slots: dict[str, Slots], wish: Wish) -> Verdict:
-    """The first policy that does not admit, or ADMIT."""
-    verdict = deadline.check(wish.left_ms)
-    for key in wish.keys:
-        if not isinstance(verdict, Admit):
-            return verdict
-        verdict = concurrency.check(slots[key], key, is_head=wish.is_head)
-    return verdict if not isinstance(verdict, Admit) else ADMIT
+class Row:
+    """Live states of the row, by key; one thread's. `parts` are asked in their order."""
 
+    def __init__(self) -> None:
+        self.breaker, self.retries = Column(Breaker()), Column(RetryTokens())
+        rates = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
+        self.slots = Column(concurrency.OfStepType()), Column(concurrency.OfTarget())
+        pauses = Column(PushBack())
+        self.parts: Parts = (Deadline(), self.breaker, self.retries, pauses, *rates, *self.slots)
+        self.waiting: dict[str, int] = {}
+        self._closings = 0
 
-def take(slots: dict[str, Slots], keys: tuple[str, ...]) -> None:
-    """Everything at once; the caller keeps `keys` as the permit and closes it exactly once."""
-    for key in keys:
-        slots[key] = concurrency.take(slots[key])
+    def check(self, wish: Wish) -> Verdict:
+        """The first policy that does not admit, or ADMIT. Changes nothing."""
+        waiting = self.waiting
+        for part in self.parts:
+            key = part.key(wish)
+            queued = waiting.get(key, 0) if waiting else 0
+            verdict = part.check(wish, key=key, waiting=queued)
+            if verdict is not ADMIT:
+                return verdict
+        return ADMIT
 
+    def circuit(self, wish: Wish) -> Circuit:
+        """The breaker that this wish meets."""
+        return self.breaker.state(self.breaker.key(wish))
 
-def close(slots: dict[str, Slots], keys: tuple[str, ...]) -> None:
-    """The attempt is over, however it went, or was not sent after all."""
-    for key in keys:
-        slots[key] = concurrency.give_back(slots[key])
+    def check_at(self, key: str, wish: Wish) -> Verdict:
+        """What the policies of this one key say: whether its queue's head may be asked again."""
+        for part in self.parts:
+            if part.key(wish) == key:
+                verdict = part.check(wish, key=key, waiting=self.waiting.get(key, 0))
+                if not isinstance(verdict, Admit):
+                    return verdict
+        return ADMIT
+
+    def take(self, wish: Wish) -> Permit:
+        """Everything at once; the permit is closed exactly once by `observe`."""
+        return Permit(wish, tuple([part.take(wish) for part in self.parts]))
+
+    def observe(
+        self, permit: Permit, outcome: Outcome, *, now_ms: float, retry_after_ms: int = 0
+    ) -> Permit | None:
+        """The attempt is over. ACCEPTED: what is left of the permit, to be closed at its end."""
+        closing = Closing(permit.wish, outcome, now_ms, retry_after_ms)
+        open_still: list[int | None] = []
+        is_open = False
+        for part, note in zip(self.parts, permit.notes, strict=True):
+            if note is not None and not part.observe(closing, note=note):
+                is_open = True
+                open_still.append(note)
+            else:
+                open_still.append(None)
+        self._sweep_in_turn(now_ms)
+        return Permit(permit.wish, tuple(open_still)) if is_open else None
+
+    def taken(self) -> dict[str, int]:
+        """Slots in use, by key."""
+        return {key: count for column in self.slots for key, count in column.states.items()}
+
+    def keys(self, wish: Wish) -> list[str]:
+        """Where something may have become free when a permit of this wish is closed."""
+        return [key for part in self.parts if (key := part.key(wish))]
+
+    def queue(self, key: str) -> None:
+        """One more waits at this key."""
+        self.waiting[key] = self.waiting.get(key, 0) + 1
+
+    def leave_queue(self, key: str) -> None:
+        """One of them was woken."""
+        left = self.waiting.get(key, 0) - 1
+        assert left >= 0, "who leaves a queue stood in it"
+        if left:
+            self.waiting[key] = left
+        else:
+            del self.waiting[key]
+
+    def __len__(self) -> int:
+        """How many states are kept in all."""
+        return sum(map(len, self.parts))
+
+    def sweep(self, now_ms: float) -> None:
+        """Forget the states that hold no information."""
+        for part in self.parts:
+            part.sweep(now_ms)
+
+    def _sweep_in_turn(self, now_ms: float) -> None:
+        """Seldom enough to cost each closing next to nothing, whatever the number of targets."""
+        self._closings += 1
+        if self._closings >= SWEEP_AFTER and self._closings >= len(self):
+            self._closings = 0
+            self.sweep(now_ms)

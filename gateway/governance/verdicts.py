@@ -10,11 +10,12 @@ class Admit(msgspec.Struct, frozen=True):
 
 
 class Defer(msgspec.Struct, frozen=True):
-    """Not now. `until_ms` 0: until something is given back. `key`: whose queue it waits in."""
+    """Not now. `key`: whose queue it waits in. `until_ms`: when that queue's head is to be asked
+    again, by the row's clock; 0: as soon as something is given back there."""
 
     policy: str
     key: str = ""
-    until_ms: int = 0
+    until_ms: float = 0
 
 
 class Refuse(msgspec.Struct, frozen=True):

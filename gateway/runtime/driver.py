@@ -54,6 +54,9 @@ class Executor(Protocol):
     def act(self, live: Live, command: Command) -> None:
         """Reach the outside. The event behind this is written; WRITEs wait for the sync."""
 
+    def settled(self, live: Live) -> None:
+        """What was fed has been applied: close what is over by it."""
+
 
 RecordTrajectory = Callable[[str, int], None]
 """`record(session_id, sequence)`: the outbox takes the trajectory, in the batch of the event."""
@@ -198,6 +201,7 @@ class Driver:
                 case _:
                     acts.append(item)
         self._commit(live, before, record=record, acts=acts)
+        self.executor.settled(live)
 
     def _ask(self, live: Live, command: Call | Decide) -> AnyEvent | None:
         """Governance and policy: run once, their result is an event."""

@@ -1,8 +1,9 @@
 """Doing what the engine's commands say: starting, sending, cancelling and polling calls.
 
-Admission stands before the journal (`admit` makes the event), sending stands behind it: a READ
-leaves once its record is written, anything that may do something twice once it is synced. Every
-answer becomes exactly one event; a permit is closed exactly once, with the attempt's end.
+Admission stands before the journal (`admitting`), sending stands behind it: a READ leaves
+once its record is written, anything that may do something twice once it is synced. Every answer
+becomes exactly one event; a permit is closed exactly once, with the attempt's end, and before the
+recovery policy is asked about it.
 """
 
 import asyncio
@@ -21,30 +22,23 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import ABSENT
-from gateway.engine import recovery
 from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
 from gateway.engine.events import (
     AnyEvent,
     AttemptEnded,
-    AttemptStarted,
-    Deferred,
     Late,
     OperationEnded,
-    Refused,
     Timer,
 )
 from gateway.engine.states import CallState, Phase
-from gateway.governance import budget, deadline
-from gateway.governance.governor import Wish
-from gateway.governance.verdicts import Admit, Defer
-from gateway.runtime.absence import Absence, Found
+from gateway.governance import deadline
+from gateway.runtime.admitting import Admitting
 from gateway.runtime.connection import Answer, Outgoing, Sink
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
 from gateway.runtime.operations import ended_from_state
 from gateway.runtime.output_check import checked_attempt, checked_operation
-from gateway.runtime.queueing import Admission, Waiting
 from gateway.runtime.targets import Target, Targets
 
 CONTROL_TIMEOUT_MS = 2_000
@@ -54,143 +48,30 @@ NO_TIME_LEFT = "no time was left when the attempt was to be written"
 
 
 class Executors:
-    """The driver's hands. `admission` and `absence` hold those who wait."""
+    """The driver's hands; `admitting` says which attempts may start."""
 
     def __init__(
         self,
         driver: Driver,
         targets: Targets,
         *,
-        admission: Admission,
-        absence: Absence,
+        admitting: Admitting,
         contexts: ContextMaker,
     ) -> None:
         self._driver = driver
         self._targets = targets
-        self._admission = admission
-        self._absence = absence
         self._contexts = contexts
-        self._permits: dict[tuple[str, int], tuple[str, ...]] = {}
+        self.admitting = admitting
+        self._permits = admitting.permits
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended_one = asyncio.Event()
         self.inflight = 0
-        self.draining = False
-        """Set when the gateway stops: what is not sent yet stays for the next start."""
 
-    # ---- before the journal: admission ----------------------------------------------------------
+    def admit(self, live: Live, call_id: str) -> AnyEvent | None:
+        return self.admitting.admit(live, call_id)
 
-    def admit(self, live: Live, call_id: str, *, woken_from: str = "") -> AnyEvent | None:
-        """The event that starts, defers or refuses the call's next attempt; None: it waits.
-
-        `woken_from`: the queue whose head it was, when a slot there became free.
-        """
-        if self.draining or live.state.terminal:
-            return None
-        call = live.state.calls[call_id]
-        waiting = self._name(live, call, key=woken_from)
-        if recovery.outlived(call, self._driver.now_ms(live)):
-            return self._refused(
-                live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
-            )
-        loop = self._contexts.loop(live.state.opened.via)
-        if loop is not None:
-            return self._refused(live, call, failure=loop, policy="via")
-        found = self._absence.target(live.state, call, waiting=waiting)
-        if found is None:
-            live.waiting.add(call_id)
-            return None
-        if isinstance(found, AcpError):
-            return self._refused(live, call, failure=found, policy="target")
-        return self._ask(live, call, found=found, waiting=waiting)
-
-    def _ask(
-        self, live: Live, call: CallState, *, found: Found, waiting: Waiting
-    ) -> AnyEvent | None:
-        now_ms = self._driver.now_ms(live)
-        left_ms = deadline.timeout_ms(
-            call.created.timeout_ms, live.state.deadline_at(now_ms), now_ms=now_ms
-        )
-        step_type = call.created.step_type.value
-        keys = (f"queue:{step_type}", f"instance:{found.target.component_id}")
-        is_head = bool(waiting.key)
-        wish = Wish(keys=keys, left_ms=left_ms, is_head=is_head)
-        verdict = self._admission.ask(wish, waiting)
-        if isinstance(verdict, Admit):
-            self._permits[call.created.call_id, call.number] = keys
-            return self._started(live, call, found=found, left_ms=left_ms)
-        if isinstance(verdict, Defer):
-            live.waiting.add(call.created.call_id)
-            return None if is_head else self._deferred(live, call, verdict=verdict)
-        return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
-
-    def _name(self, live: Live, call: CallState, *, key: str) -> Waiting:
-        return Waiting(
-            session_id=live.state.session_id,
-            call_id=call.created.call_id,
-            attempt=call.number,
-            tenant=live.state.opened.tenant,
-            key=key,
-        )
-
-    def _started(
-        self, live: Live, call: CallState, *, found: Found, left_ms: int
-    ) -> AttemptStarted:
-        target, now_ms = found.target, self._driver.now_ms(live)
-        return AttemptStarted(
-            at_ms=now_ms,
-            call_id=call.created.call_id,
-            attempt=call.number,
-            component=target.card.name,
-            version=target.card.version,
-            instance=target.component_id,
-            timeout_ms=left_ms,
-            lease=budget.lease(live.state.budget_left, call.lease_most),
-            wait_ms=max(0, now_ms - call.queued_at_ms),
-            queued_at_ms=call.queued_at_ms,
-            signals=(target.signals,) if target.signals is not None else (),
-            deviation=found.deviation,
-        )
-
-    def _deferred(self, live: Live, call: CallState, *, verdict: Defer) -> Deferred:
-        return Deferred(
-            at_ms=self._driver.now_ms(live),
-            call_id=call.created.call_id,
-            attempt=call.number,
-            policy=verdict.policy,
-            until_ms=verdict.until_ms,
-        )
-
-    def _refused(self, live: Live, call: CallState, *, failure: AcpError, policy: str) -> Refused:
-        return Refused(
-            at_ms=self._driver.now_ms(live),
-            call_id=call.created.call_id,
-            attempt=call.number,
-            error=failure,
-            policy=policy,
-        )
-
-    def wake(self, waiting: Waiting) -> None:
-        """Ask a waiting attempt again; on a fresh stack, because a feed may be running now."""
-        asyncio.get_running_loop().call_soon(self._ask_again, waiting)
-
-    def _ask_again(self, waiting: Waiting) -> None:
-        """Whoever was woken and does not start leaves the free slot to the next."""
-        event = self._asked_again(waiting)
-        if waiting.key and not isinstance(event, AttemptStarted):
-            self._admission.wake_one(waiting.key)
-
-    def _asked_again(self, waiting: Waiting) -> AnyEvent | None:
-        live = self._driver.find(waiting.session_id)
-        call = live.state.calls.get(waiting.call_id) if live else None
-        stale = call is None or call.phase is not Phase.READY or call.number != waiting.attempt
-        if live is None or stale:
-            self._absence.forget(waiting)
-            return None
-        live.waiting.discard(waiting.call_id)
-        event = self.admit(live, waiting.call_id, woken_from=waiting.key)
-        if event is not None:
-            self._driver.feed(live, event)
-        return event
+    def settled(self, live: Live) -> None:
+        self._permits.settle(live.state)
 
     # ---- behind the journal: reaching out -------------------------------------------------------
 
@@ -283,19 +164,20 @@ class Executors:
         if not late:
             self.inflight -= 1
             self._ended_one.set()
-            keys = self._permits.pop((command.call_id, command.attempt), None)
-            if keys is not None:
-                self._admission.close(keys)
         live = self._driver.find(session_id)
-        if live is None:
+        call = live.state.calls[command.call_id] if live is not None else None
+        if live is None or call is None:
+            self._permits.lose((command.call_id, command.attempt))
             return
-        call = live.state.calls[command.call_id]
         started = call.attempts[-1].started
         if started is not None:
             self._note_signs(started.instance, answer)
+        ended = None if late else self._ended(live, command, answer=answer)
+        if ended is not None:
+            self._permits.close(live.state, ended, answer=answer)
         current = call.phase is Phase.SENT and call.number == command.attempt
-        if current and not late:
-            self._driver.feed(live, self._ended(live, command, answer=answer))
+        if current and ended is not None:
+            self._driver.feed(live, ended)
             self._cancel_overdue(live, command, answer=answer)
         elif call.phase is not Phase.OPERATION or call.number != command.attempt:
             self._driver.feed(live, self._late(live, command, answer=answer))
@@ -462,10 +344,6 @@ class Executors:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def queue_depth(self, step_type: str) -> int:
-        """Calls of this step type that wait for a slot."""
-        return self._admission.depth(f"queue:{step_type}")[1]
 
     async def idle(self) -> None:
         """Return once no attempt is in flight."""

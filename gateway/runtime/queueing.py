@@ -1,18 +1,21 @@
-"""Who may start now: the governor's row over live counters, and one queue per blocking key.
+"""Who may start now: the governor's row over live states, and one queue per blocking key.
 
-Deferred attempts wait in arrival order per tenant, tenants taking turns; one slot given back wakes
-one waiting attempt, never all. A woken attempt is asked again as the head of its queue.
+Deferred attempts wait in arrival order per tenant, tenants taking turns; what is given back wakes
+one waiting attempt, never all, and a time that a policy named wakes the head by a timer. A woken
+attempt is asked again as the head of its queue.
 """
 
+import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
 import msgspec
 
-from gateway.governance import concurrency, governor
-from gateway.governance.concurrency import Slots
-from gateway.governance.governor import Wish
-from gateway.governance.verdicts import Admit, Defer, Verdict
+from gateway.governance.governor import Row
+from gateway.governance.outcome import Outcome
+from gateway.governance.verdicts import Admit, Defer, Refuse
+from gateway.governance.wish import Permit, Wish
+from gateway.runtime.clock import Clock
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,14 +32,16 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Wake = Callable[[Waiting], None]
-SlotsFor = Callable[[str], Slots]
 
 
 class _Queue:
-    """Arrival order within a tenant, turns between tenants."""
+    """Arrival order within a tenant, turns between tenants. `wish` is the last that came: what the
+    head would ask for. `timer` is set while a policy has named the head's time."""
 
-    def __init__(self) -> None:
+    def __init__(self, wish: Wish) -> None:
         self._tenants: OrderedDict[str, deque[Waiting]] = OrderedDict()
+        self.wish = wish
+        self.timer: asyncio.TimerHandle | None = None
 
     def put(self, waiting: Waiting) -> None:
         self._tenants.setdefault(waiting.tenant, deque()).append(waiting)
@@ -61,62 +66,99 @@ class _Queue:
 
 
 class Admission:
-    """Live state of the row. `slots_for(key)` gives the limits of a key seen for the first time."""
+    """Live state of the row, and those who wait at it."""
 
-    def __init__(self, slots_for: SlotsFor) -> None:
-        self._slots_for = slots_for
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.row = Row()
         self.wake: Wake = lambda waiting: None
-        self._slots: dict[str, Slots] = {}
         self._queues: dict[str, _Queue] = {}
 
-    def ask(self, wish: Wish, waiting: Waiting) -> Verdict:
-        """Admit (slots are taken: close them with `close(wish.keys)`), defer (queued) or refuse.
+    def now_ms(self) -> float:
+        """The row's clock, which never jumps."""
+        return self._clock.monotonic_ms()
+
+    def ask(self, wish: Wish, waiting: Waiting) -> Permit | Defer | Refuse:
+        """Admit (close the permit with `observe`), defer (queued) or refuse.
 
         Who was woken and does not start lets the next one try: `wake_one(waiting.key)`.
         """
-        for key in wish.keys:
-            if key not in self._slots:
-                self._slots[key] = self._slots_for(key)
-        verdict = governor.check(self._slots, wish)
+        verdict = self.row.check(wish)
         if isinstance(verdict, Admit):
-            governor.take(self._slots, wish.keys)
-        elif isinstance(verdict, Defer):
-            self._defer(verdict.key, waiting)
+            permit = self.row.take(wish)
+            if waiting.key:
+                self.wake_one(waiting.key)
+            return permit
+        if isinstance(verdict, Defer):
+            self._defer(verdict, wish, waiting=waiting)
         return verdict
 
-    def close(self, keys: tuple[str, ...]) -> None:
-        """Give back what an admitted attempt took, and wake who waited longest for it."""
-        governor.close(self._slots, keys)
-        for key in keys:
-            self.wake_one(key)
+    def observe(
+        self, permit: Permit, outcome: Outcome, *, retry_after_ms: int = 0
+    ) -> Permit | None:
+        """Close a permit, and wake whoever waited longest for what it gives back.
+
+        For a long operation that was only accepted the rest of the permit, still to be closed.
+        """
+        rest = self.row.observe(
+            permit, outcome, now_ms=self.now_ms(), retry_after_ms=retry_after_ms
+        )
+        if self._queues:
+            for key in self.row.keys(permit.wish):
+                self.wake_one(key)
+        return rest
 
     def wake_one(self, key: str) -> None:
-        """Ask the head of this queue again, if a slot is free."""
-        self._forget_idle(key)
-        queue, slots = self._queues.get(key), self._slots.get(key)
-        if not queue or slots is None or slots.inflight >= slots.limit:
+        """Ask the head of this queue again, if its policies would let somebody start."""
+        queue = self._queues.get(key)
+        if queue is None:
+            return
+        if not queue:
+            self._drop(key, queue)
+            return
+        now_ms = self.now_ms()
+        wish = msgspec.structs.replace(queue.wish, is_head=True, now_ms=now_ms)
+        verdict = self.row.check_at(key, wish)
+        if isinstance(verdict, Defer):
+            if verdict.until_ms:
+                self._arm(key, queue, wait_ms=verdict.until_ms - now_ms)
             return
         waiting = queue.pop()
         if waiting is not None:
-            self._slots[key] = concurrency.leave_queue(slots)
+            self.row.leave_queue(key)
             self.wake(waiting)
 
-    def depth(self, key: str) -> tuple[int, int]:
-        """(in flight, waiting) of a key."""
-        slots = self._slots.get(key)
-        return (slots.inflight, slots.waiting) if slots else (0, 0)
+    def depth(self, key: str) -> int:
+        """How many wait at this key."""
+        return self.row.waiting.get(key, 0)
 
-    def _defer(self, key: str, waiting: Waiting) -> None:
-        queue = self._queues.setdefault(key, _Queue())
-        self._slots[key] = concurrency.queue(self._slots[key])
-        if waiting.key == key:  # the slot it was woken for was taken meanwhile
+    def _defer(self, verdict: Defer, wish: Wish, *, waiting: Waiting) -> None:
+        key = verdict.key
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = _Queue(wish)
+        queue.wish = wish
+        self.row.queue(key)
+        if waiting.key == key:  # what it was woken for was taken meanwhile
             queue.put_back(waiting)
         else:
             queue.put(msgspec.structs.replace(waiting, key=key))
+        if verdict.until_ms and queue.timer is None:
+            self._arm(key, queue, wait_ms=verdict.until_ms - wish.now_ms)
 
-    def _forget_idle(self, key: str) -> None:
-        """A target that nobody uses keeps no counters: there may be a hundred thousand of them."""
-        slots = self._slots.get(key)
-        if slots is not None and not slots.inflight and not slots.waiting:
-            self._slots.pop(key, None)
-            self._queues.pop(key, None)
+    def _arm(self, key: str, queue: _Queue, *, wait_ms: float) -> None:
+        if queue.timer is not None:
+            queue.timer.cancel()
+        loop = asyncio.get_running_loop()
+        queue.timer = loop.call_later(max(0.0, wait_ms) / 1000, self._due, key, queue)
+
+    def _due(self, key: str, queue: _Queue) -> None:
+        queue.timer = None
+        if self._queues.get(key) is queue:
+            self.wake_one(key)
+
+    def _drop(self, key: str, queue: _Queue) -> None:
+        """Nobody waits there: there may be a hundred thousand targets."""
+        if queue.timer is not None:
+            queue.timer.cancel()
+        del self._queues[key]

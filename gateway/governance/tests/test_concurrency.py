@@ -1,54 +1,59 @@
-"""So many at once, so many waiting; newcomers never pass those who wait."""
+"""A bulkhead lets in no more than its limit, and whoever waits comes before whoever arrives."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.governance import concurrency
-from gateway.governance.concurrency import Slots
-from gateway.governance.verdicts import Admit, Defer, Refuse
+from gateway.governance.concurrency import OfStepType, OfTarget
+from gateway.governance.outcome import Outcome
+from gateway.governance.rules import Rules, Slots
+from gateway.governance.tests.wishes import QUEUES, wish
+from gateway.governance.verdicts import ADMIT, Defer, Refuse
+from gateway.governance.wish import Closing
 
 
-def verdict(slots: Slots, *, is_head: bool = False) -> type:
-    return type(concurrency.check(slots, "k", is_head=is_head))
+def rules(limit: int, max_waiting: int = 2) -> Rules:
+    slots = Slots(limit=limit, max_waiting=max_waiting)
+    return Rules(queues=QUEUES | {"TOOL": slots}, target=slots)
 
 
-def test_a_free_slot_admits_and_a_full_row_defers_then_refuses() -> None:
-    assert verdict(Slots(limit=1, max_waiting=1)) is Admit
-    assert verdict(Slots(limit=1, max_waiting=1, inflight=1)) is Defer
-    assert verdict(Slots(limit=1, max_waiting=1, inflight=1, waiting=1)) is Refuse
-
-
-def test_a_newcomer_does_not_pass_who_waits_even_if_a_slot_is_free() -> None:
-    slots = Slots(limit=2, max_waiting=5, inflight=1, waiting=1)
-    assert verdict(slots) is Defer
-    assert verdict(slots, is_head=True) is Admit
-
-
-def test_who_waited_is_never_refused_for_a_full_queue() -> None:
-    assert verdict(Slots(limit=1, max_waiting=0, inflight=1), is_head=True) is Defer
-
-
-def test_a_refusal_is_harmless_retryable_and_says_when() -> None:
-    found = concurrency.check(Slots(limit=0, max_waiting=0), "queue:LLM", is_head=False)
+@pytest.mark.parametrize("policy", [OfStepType(), OfTarget()], ids=["step_type", "target"])
+def test_it_admits_up_to_its_limit_then_defers_then_refuses(policy: OfStepType | OfTarget) -> None:
+    asking = wish(rules(2))
+    assert policy.check(1, asking, waiting=0) is ADMIT
+    assert policy.check(2, asking, waiting=1) == Defer("concurrency", policy.key(asking))
+    found = policy.check(2, asking, waiting=2)
     assert isinstance(found, Refuse)
-    failure = found.error
-    assert (failure.reason, failure.retryable) == ("OVERLOADED", True)
-    assert failure.retry_after_ms == concurrency.RETRY_AFTER_MS
-    assert "queue:LLM" in failure.message
+    assert (found.error.reason, found.error.boundary.value) == ("OVERLOADED", "GATEWAY")
+    assert found.error.retry_after_ms == 500
 
 
-@given(st.lists(st.sampled_from(["take", "give_back", "queue", "leave_queue"]), max_size=40))
-def test_what_is_taken_and_given_back_adds_up(steps: list[str]) -> None:
-    slots, taken, queued = Slots(limit=3, max_waiting=3), 0, 0
-    for name in steps:
-        before = slots
-        if name == "take":
-            slots, taken = concurrency.take(slots), taken + 1
-        elif name == "queue":
-            slots, queued = concurrency.queue(slots), queued + 1
-        elif name == "give_back" and taken:
-            slots, taken = concurrency.give_back(slots), taken - 1
-        elif name == "leave_queue" and queued:
-            slots, queued = concurrency.leave_queue(slots), queued - 1
-        assert (slots.inflight, slots.waiting) == (taken, queued)
-        assert before is slots or before != slots
+def test_a_newcomer_does_not_pass_who_waits_and_a_head_does() -> None:
+    policy = OfTarget()
+    assert isinstance(policy.check(0, wish(rules(1)), waiting=1), Defer)
+    assert policy.check(0, wish(rules(1), is_head=True), waiting=1) is ADMIT
+
+
+def test_a_head_is_never_refused_because_of_those_behind_it() -> None:
+    assert isinstance(OfTarget().check(1, wish(rules(1), is_head=True), waiting=99), Defer)
+
+
+@given(st.lists(st.booleans(), max_size=50), st.integers(1, 5))
+def test_what_is_taken_is_given_back_whatever_the_outcome(comes: list[bool], limit: int) -> None:
+    policy, asking, state, running = OfTarget(), wish(rules(limit)), 0, 0
+    outcomes = list(Outcome)
+    for number, is_new in enumerate(comes):
+        if is_new and policy.check(state, asking, waiting=0) is ADMIT:
+            state, _ = policy.take(state, asking)
+            running += 1
+        elif running:
+            closing = Closing(asking, outcomes[number % len(outcomes)], 0.0)
+            state = policy.observe(state, closing, note=0)
+            running -= 1
+        assert state == running <= limit
+    assert policy.is_idle(state, 0.0) is (running == 0)
+
+
+def test_a_slot_is_given_back_once() -> None:
+    with pytest.raises(AssertionError, match="given back once"):
+        OfTarget().observe(0, Closing(wish(), Outcome.SUCCEEDED, 0.0), note=0)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 from acp_spec.model.card import Card
 from acp_spec.model.enums import TERMINAL_SESSION, Mode
@@ -14,8 +14,10 @@ from gateway.engine.events import AnyEvent
 from gateway.engine.states import SessionState
 from gateway.engine.tests.stage import OBSERVER, PLANNER, REFLECTOR, TOOLS, workflow_of
 from gateway.governance.backoff import Backoff
-from gateway.governance.concurrency import Slots
+from gateway.governance.parameters import Parameters, Queues
+from gateway.governance.rules import Slots
 from gateway.runtime.absence import Absence
+from gateway.runtime.admitting import Admitting
 from gateway.runtime.clock import Clock, SeededChance
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
@@ -25,6 +27,7 @@ from gateway.runtime.executors import Executors
 from gateway.runtime.live import LiveSessions
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.pages import Pages
+from gateway.runtime.parameters import LiveParameters
 from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.queueing import Admission
 from gateway.runtime.restart import open_sessions, resume_all
@@ -51,6 +54,18 @@ LIMITS = OpeningLimits(
 )
 
 
+def slots(limit: int = 100, *, queue: int | None = None, waiting: int = 100) -> Parameters:
+    """Parameters with so many slots of each target and each step type."""
+    of_type = Slots(limit=limit if queue is None else queue, max_waiting=waiting)
+    return Parameters(
+        target=Slots(limit=limit, max_waiting=waiting),
+        queues=Queues(plan=of_type, tool=of_type, llm=of_type),
+    )
+
+
+PARAMETERS = slots()
+
+
 class Seen:
     """The driver's observer: every event, as it is applied."""
 
@@ -71,7 +86,7 @@ class House:
         targets: FakeTargets | None = None,
         cards: tuple[Card, ...] = CARDS,
         live_limit: int = 100,
-        slots: Callable[[str], Slots] | None = None,
+        parameters: Parameters = PARAMETERS,
         sync: bool = False,
         limits: OpeningLimits = LIMITS,
         attach_grace_ms: int = 0,
@@ -93,20 +108,24 @@ class House:
         self.recorded: list[tuple[str, int]] = []
         self.forgotten: list[str] = []
         self.driver = self._driver(limits)
-        self.admission = Admission(slots or (lambda key: Slots(limit=100, max_waiting=100)))
+        self.parameters = LiveParameters(parameters)
+        self.admission = Admission(self.clock)
         self.absence = Absence(
             self.targets, self.clock, pin_grace_ms=500, attach_grace_ms=attach_grace_ms
         )
         self.contexts = ContextMaker(gateway_id="g", secret=b"s" * 32)
         self.contexts.public_url = "http://gateway"
-        self.executors = Executors(
+        self.admitting = Admitting(
             self.driver,
-            self.targets,
             admission=self.admission,
             absence=self.absence,
             contexts=self.contexts,
+            rules_for=self.parameters.rules_for,
         )
-        self.admission.wake = self.absence.wake = self.executors.wake
+        self.admission.wake = self.absence.wake = self.admitting.wake
+        self.executors = Executors(
+            self.driver, self.targets, admitting=self.admitting, contexts=self.contexts
+        )
         self.driver.executor = self.executors
         self.erasing = Erasing(self.driver, self.store, sealer=self.sealer, forget=self._forget)
         self.service = self._service(limits, seed)
@@ -199,8 +218,9 @@ class House:
     def check_permits(self) -> None:
         """Nothing is held once nothing runs."""
         assert self.executors.inflight == 0
-        assert not self.executors._permits, "every permit is closed"
-        assert all(not s.inflight and not s.waiting for s in self.admission._slots.values())
+        assert not len(self.admitting.permits), "every permit is closed"
+        assert not self.admission.row.waiting, "nobody stands in a queue"
+        assert not self.admission.row.taken(), "every slot is given back"
         assert not self.absence._since
         assert not self.absence._waiting
 

@@ -25,11 +25,10 @@ from gateway.engine.tests.stage import (
     judged,
     planned,
 )
-from gateway.governance.concurrency import Slots
 from gateway.runtime.connection import Outgoing
 from gateway.runtime.principal import Principal
 from gateway.runtime.tests.fake_components import name_of
-from gateway.runtime.tests.house import House
+from gateway.runtime.tests.house import House, slots
 from gateway.runtime.tests.virtual_time import run
 
 TENANTS = tuple(
@@ -49,9 +48,7 @@ LINES: tuple[Said | None, ...] = (
 )
 
 
-def small(key: str) -> Slots:
-    kind = key.partition(":")[0]
-    return Slots(limit=3 if kind == "queue" else 2, max_waiting=40)
+SMALL = slots(2, queue=3, waiting=40)
 
 
 def component(seed: int, outgoing: Outgoing) -> Said | None:
@@ -125,7 +122,7 @@ async def ended(house: House, session: str) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_in_a_crowd_every_session_ends_and_nothing_is_left_behind(seed: int) -> None:
     async def story() -> None:
-        house = House(slots=small, live_limit=4)
+        house = House(parameters=SMALL, live_limit=4)
         opened = await crowded(house, seed, 40)
         for session in opened:
             await ended(house, session)
@@ -142,9 +139,9 @@ def test_in_a_crowd_every_session_ends_and_nothing_is_left_behind(seed: int) -> 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_crowd_whose_gateway_dies_in_the_middle_comes_to_its_end_in_the_next(seed: int) -> None:
     async def story() -> None:
-        house = House(slots=small, live_limit=4)
+        house = House(parameters=SMALL, live_limit=4)
         opened = await crowded(house, seed, 25)
-        again = House(slots=small, live_limit=4, store=house.store, seed=99)
+        again = House(parameters=SMALL, live_limit=4, store=house.store, seed=99)
         house.committer.put = lambda table, key, value: None  # type: ignore[method-assign]
         house.committer.delete = lambda table, key: None  # type: ignore[method-assign]
         house.committer.append = lambda *record, events: None  # type: ignore[method-assign]

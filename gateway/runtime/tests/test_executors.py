@@ -1,7 +1,6 @@
 """Append first, act second; one event per answer; every permit closed once."""
 
 import asyncio
-from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -31,22 +30,15 @@ from gateway.engine.tests.stage import (
     goal,
     planned,
 )
-from gateway.governance.concurrency import Slots
 from gateway.runtime.connection import Outgoing
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.fake_components import refusal
-from gateway.runtime.tests.house import House
+from gateway.runtime.tests.house import House, slots
 from gateway.runtime.tests.virtual_time import run
 from gateway.stores.errors import KeyGone
 from gateway.stores.event_codec import Sealer
 from gateway.stores.forgetful import ForgetfulStore
 from gateway.stores.journal import read_events
-
-
-def slots(**limits: int) -> Callable[[str], Slots]:
-    """Slots by kind of key: `queue` or `instance`."""
-    return lambda key: Slots(limit=limits.get(key.partition(":")[0], 100), max_waiting=100)
-
 
 # ---- append first, act second ----------------------------------------------------------
 
@@ -301,7 +293,7 @@ def test_a_stopped_operation_ends_the_cancelled_session_at_once() -> None:
 
 def test_a_full_instance_defers_and_every_deferred_call_starts_when_it_can() -> None:
     async def story() -> None:
-        house = House(slots=slots(instance=1))
+        house = House(parameters=slots(1, queue=100))
         plan = planned(*(goal(f"g{n}", "put") for n in range(5)))
         house.targets.connection.lines["plan"] = plan
         at_once: list[int] = []
@@ -322,7 +314,7 @@ def test_a_slot_freed_for_a_cancelled_session_goes_to_the_next_that_waits() -> N
     """The wake went to the cancelled one and was lost: the third waited until its deadline."""
 
     async def story() -> None:
-        house = House(slots=slots(instance=1))
+        house = House(parameters=slots(1, queue=100))
         house.targets.connection.lines["put"] = Said(response=b'{"output":1}', after_ms=1_000)
         first, second, third = [await house.open(ONE_ACTION % "put") for _ in range(3)]
         await asyncio.sleep(0.1)
@@ -339,7 +331,7 @@ def test_a_slot_freed_for_a_cancelled_session_goes_to_the_next_that_waits() -> N
 
 def test_a_slot_freed_for_one_that_must_wait_elsewhere_goes_to_the_next() -> None:
     async def story() -> None:
-        house = House(cards=CARDS_OF_TWO, slots=slots(queue=2, instance=1))
+        house = House(cards=CARDS_OF_TWO, parameters=slots(1, queue=2))
         house.targets.connection.lines["put"] = Said(response=b'{"output":1}', after_ms=1_000)
         house.targets.connection.lines["other"] = Said(response=b'{"output":1}', after_ms=100)
         opened = [await house.open(ONE_ACTION % name) for name in ("put", "other", "put", "other")]
@@ -354,7 +346,7 @@ def test_a_slot_freed_for_one_that_must_wait_elsewhere_goes_to_the_next() -> Non
 
 def test_a_full_queue_refuses_and_the_call_is_retried_like_any_other() -> None:
     async def story() -> None:
-        house = House(slots=lambda key: Slots(limit=1, max_waiting=0))
+        house = House(parameters=slots(1, waiting=0))
         house.targets.connection.lines["put"] = Said(response=b'{"output":1}', after_ms=300)
         first = await house.open(ONE_ACTION % "put")
         second = await house.open(ONE_ACTION % "put")
@@ -391,7 +383,7 @@ def test_while_an_operation_runs_a_sibling_may_take_its_time() -> None:
 def test_nothing_starts_while_the_gateway_drains() -> None:
     async def story() -> None:
         house = House()
-        house.executors.draining = True
+        house.executors.admitting.stopped = True
         session = await house.open(ONE_ACTION % "read")
         await asyncio.sleep(1)
         assert house.targets.connection.sent == []

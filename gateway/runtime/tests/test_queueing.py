@@ -3,39 +3,58 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.governance.concurrency import Slots
-from gateway.governance.governor import Wish
-from gateway.governance.verdicts import Admit, Defer, Refuse
+from gateway.governance.outcome import Outcome
+from gateway.governance.rules import Rules, Slots
+from gateway.governance.tests.wishes import QUEUES, wish
+from gateway.governance.verdicts import Defer, Refuse
+from gateway.governance.wish import Permit, Wish
+from gateway.runtime.clock import ManualClock
 from gateway.runtime.queueing import Admission, Waiting
 
 TOOL, A, B = "queue:TOOL", "instance:a", "instance:b"
 
 
 class Gate:
-    """An admission with what it woke."""
+    """An admission with what it woke, and the permits it gave by instance."""
 
-    def __init__(self, **limits: int) -> None:
-        names = {"tool": TOOL, "a": A, "b": B}
-        self.limits = {names[name]: limit for name, limit in limits.items()}
-        self.admission = Admission(lambda key: Slots(limit=self.limits.get(key, 9), max_waiting=99))
+    def __init__(self, tool: int = 9, a: int = 9, b: int = 9) -> None:
+        slots = QUEUES | {"TOOL": Slots(limit=tool, max_waiting=99)}
+        self.rules = {
+            name: Rules(queues=slots, target=Slots(limit=limit, max_waiting=99))
+            for name, limit in (("a", a), ("b", b))
+        }
+        self.admission = Admission(ManualClock())
         self.admission.wake = self.woken_up
         self.woken: list[Waiting] = []
+        self.permits: dict[str, list[Permit]] = {"a": [], "b": []}
 
     def woken_up(self, waiting: Waiting) -> None:
         self.woken.append(waiting)
 
     def ask(self, name: str, *, instance: str = A, tenant: str = "t") -> type:
         waiting = Waiting(session_id="s", call_id=name, attempt=1, tenant=tenant)
-        return type(self.admission.ask(Wish(keys=(TOOL, instance), left_ms=1), waiting))
+        return self._ask(self._wish(instance), waiting)
 
     def ask_again(self, instance: str = A) -> type:
         """Whoever was woken first asks as the head of its queue."""
-        waiting = self.woken.pop(0)
-        wish = Wish(keys=(TOOL, instance), left_ms=1, is_head=True)
-        return type(self.admission.ask(wish, waiting))
+        return self._ask(self._wish(instance, is_head=True), self.woken.pop(0))
 
     def close(self, instance: str = A) -> None:
-        self.admission.close((TOOL, instance))
+        self.admission.observe(self.permits[instance[-1]].pop(), Outcome.SUCCEEDED)
+
+    def depth(self, key: str) -> tuple[int, int]:
+        """(in flight, waiting) of a key."""
+        return self.admission.row.taken().get(key, 0), self.admission.depth(key)
+
+    def _wish(self, instance: str, *, is_head: bool = False) -> Wish:
+        name = instance[-1]
+        return wish(self.rules[name], instance=name, is_head=is_head)
+
+    def _ask(self, wish: Wish, waiting: Waiting) -> type:
+        found = self.admission.ask(wish, waiting)
+        if isinstance(found, Permit):
+            self.permits[wish.instance].append(found)
+        return type(found)
 
     def names(self) -> list[str]:
         return [waiting.call_id for waiting in self.woken]
@@ -43,10 +62,10 @@ class Gate:
 
 def test_one_slot_given_back_wakes_one_and_in_the_order_of_arrival() -> None:
     gate = Gate(a=1)
-    assert [gate.ask(name) for name in "xyz"] == [Admit, Defer, Defer]
+    assert [gate.ask(name) for name in "xyz"] == [Permit, Defer, Defer]
     gate.close()
     assert gate.names() == ["y"]
-    assert gate.ask_again() is Admit
+    assert gate.ask_again() is Permit
     gate.close()
     assert gate.names() == ["z"]
 
@@ -69,7 +88,7 @@ def test_tenants_take_turns() -> None:
     for _ in range(4):
         gate.close()
         order.append(gate.woken[0].call_id)
-        assert gate.ask_again() is Admit
+        assert gate.ask_again() is Permit
     assert order == ["big1", "small1", "big2", "big3"]
 
 
@@ -87,7 +106,7 @@ def test_a_head_whose_slot_was_taken_keeps_its_place() -> None:
     gate.ask("x")
     gate.ask("waits")
     gate.close()
-    assert gate.ask("quick") is Admit, "nobody stood in the queue at that moment"
+    assert gate.ask("quick") is Permit, "nobody stood in the queue at that moment"
     assert gate.ask_again() is Defer
     gate.ask("later")
     gate.close()
@@ -97,13 +116,13 @@ def test_a_head_whose_slot_was_taken_keeps_its_place() -> None:
 def test_a_head_that_must_wait_elsewhere_stands_there_at_the_end() -> None:
     """Woken ones that met another full queue were put before those who had come there earlier."""
     gate = Gate(tool=2, a=1)
-    assert [gate.ask("x"), gate.ask("y", instance=B)] == [Admit, Admit]
+    assert [gate.ask("x"), gate.ask("y", instance=B)] == [Permit, Permit]
     assert gate.ask("at_tool") is Defer
     gate.close(B)
     assert gate.names() == ["at_tool"]
     assert gate.ask_again() is Defer, "now it stands at the instance"
     gate.ask("also")
-    assert gate.admission.depth(A) == (1, 2)
+    assert gate.depth(A) == (1, 2)
     gate.close()
     assert gate.names() == ["at_tool"]
 
@@ -118,7 +137,7 @@ def test_who_was_woken_and_does_not_start_lets_the_next_one_try() -> None:
     assert gone.call_id == "cancelled"
     gate.admission.wake_one(gone.key)
     assert gate.names() == ["waits"]
-    assert gate.ask_again() is Admit
+    assert gate.ask_again() is Permit
 
 
 def test_nobody_is_woken_while_nothing_is_free() -> None:
@@ -132,21 +151,21 @@ def test_nobody_is_woken_while_nothing_is_free() -> None:
 
 
 def test_a_full_queue_refuses_and_counts_nothing() -> None:
-    admission = Admission(lambda key: Slots(limit=1, max_waiting=1))
+    admission = Admission(ManualClock())
+    rules = Rules(queues=QUEUES | {"TOOL": Slots(limit=1, max_waiting=1)})
     waiting = Waiting(session_id="s", call_id="c", attempt=1, tenant="t")
-    wish = Wish(keys=(TOOL,), left_ms=1)
-    verdicts = [type(admission.ask(wish, waiting)) for _ in range(3)]
-    assert verdicts == [Admit, Defer, Refuse]
-    assert admission.depth(TOOL) == (1, 1)
+    verdicts = [type(admission.ask(wish(rules), waiting)) for _ in range(3)]
+    assert verdicts == [Permit, Defer, Refuse]
+    assert (admission.row.taken()[TOOL], admission.depth(TOOL)) == (1, 1)
 
 
 def test_an_idle_target_keeps_no_counters() -> None:
     gate = Gate()
     gate.ask("x")
     gate.close()
-    assert gate.admission._slots == {}
+    assert gate.admission.row.taken() == {}
     assert gate.admission._queues == {}
-    assert gate.admission.depth(A) == (0, 0)
+    assert gate.depth(A) == (0, 0)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
@@ -157,12 +176,12 @@ def test_whatever_comes_and_goes_no_slot_idles_while_somebody_waits_for_it(
     running = 0
     for number, (tenant, comes) in enumerate(moves):
         if comes:
-            running += gate.ask(str(number), tenant=tenant) is Admit
+            running += gate.ask(str(number), tenant=tenant) is Permit
         elif running:
             gate.close()
             running -= 1
             while gate.woken:
-                running += gate.ask_again() is Admit
-        inflight, waiting = gate.admission.depth(TOOL)
+                running += gate.ask_again() is Permit
+        inflight, waiting = gate.depth(TOOL)
         assert inflight == running <= 2
         assert not waiting or inflight == 2

@@ -134,10 +134,10 @@ def test_a_retry_waits_out_its_time_also_over_a_restart() -> None:
 def test_open_sessions_of_all_tenants_are_found_oldest_first_and_ended_ones_are_not() -> None:
     async def story() -> None:
         house = House()
-        house.executors.draining = True
+        house.executors.admitting.stopped = True
         tenants = [Principal(tenant=name, scopes=frozenset(("admin",))) for name in ("b", "a", "")]
         opened = [await house.open(ONE_ACTION % "read", principal=tenant) for tenant in tenants * 2]
-        house.executors.draining = False
+        house.executors.admitting.stopped = False
         ended = await house.open(ONE_ACTION % "put")
         await house.ended(ended)
         assert open_sessions(house.store) == sorted(opened)
@@ -148,7 +148,7 @@ def test_open_sessions_of_all_tenants_are_found_oldest_first_and_ended_ones_are_
 def test_the_count_of_open_sessions_is_right_after_a_start_and_at_the_end() -> None:
     async def story() -> None:
         house = House()
-        house.executors.draining = True
+        house.executors.admitting.stopped = True
         opened = [await house.open(ONE_ACTION % "read") for _ in range(20)]
         again = House(store=house.store)
         await again.resume()
@@ -163,7 +163,7 @@ def test_the_count_of_open_sessions_is_right_after_a_start_and_at_the_end() -> N
 def test_a_session_that_cannot_be_read_is_left_alone_and_the_others_go_on() -> None:
     async def story() -> None:
         house = House()
-        house.executors.draining = True
+        house.executors.admitting.stopped = True
         broken = await house.open(ONE_ACTION % "read")
         whole = await house.open(ONE_ACTION % "read")
         batch = house.store.batch()

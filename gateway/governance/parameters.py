@@ -1,0 +1,123 @@
+"""Governance parameters: everything an operator may change while the gateway runs (R09).
+
+One frozen document with a default and a reason for each figure; a change makes a new version, and
+each attempt's row names the version it went by. Parts may be overridden per component. The document
+is checked by its types; what types cannot say is checked by `problem`.
+"""
+
+import math
+from typing import Annotated
+
+import msgspec
+
+from acp_spec.model.card import Card
+from acp_spec.model.enums import StepType
+from gateway.governance.backoff import Backoff
+from gateway.governance.rules import BreakerRules, RateRules, RetryTokenRules, Rules, Slots
+
+Budget = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+
+BURSTS_PER_S = 10
+"""A card's rate may come in bursts of a tenth of a second."""
+
+COMPONENTS_MAX = 10_000
+"""Overrides are written by people."""
+
+
+class Queues(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Slots of the whole gateway by step type, so that a slow model server starves no tool."""
+
+    plan: Slots = Slots(limit=128, max_waiting=4_096)
+    """Planners answer in 10-1000 ms; one plan per session and loop."""
+    tool: Slots = Slots(limit=512, max_waiting=16_384)
+    """Most calls are tools, short and many; reflect and observe queue here too."""
+    llm: Slots = Slots(limit=64, max_waiting=2_048)
+    """Model servers batch tens of requests; more in flight only waits there."""
+
+    def of(self) -> dict[str, Slots]:
+        """By the names of the step types."""
+        return {
+            StepType.PLAN.value: self.plan,
+            StepType.TOOL.value: self.tool,
+            StepType.LLM.value: self.llm,
+        }
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What holds for one component instead; what is left out is as for all. `actions`: the calls
+    per second of single actions; `rate`: of one instance, instead of what its card says."""
+
+    breaker: BreakerRules | None = None
+    retry_tokens: RetryTokenRules | None = None
+    target: Slots | None = None
+    rate: RateRules | None = None
+    actions: dict[str, RateRules] = {}
+    backoff: Backoff | None = None
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole document. `retry_budget`: retries a session may spend in all, from its opening."""
+
+    breaker: BreakerRules = BreakerRules()
+    retry_tokens: RetryTokenRules = RetryTokenRules()
+    target: Slots = Slots()
+    queues: Queues = Queues()
+    backoff: Backoff = Backoff()
+    retry_budget: Budget = 8
+    components: dict[str, Override] = {}
+
+
+def problem(parameters: Parameters) -> str | None:
+    """What is wrong with a document whose types are right, or None."""
+    if len(parameters.components) > COMPONENTS_MAX:
+        return f"components: at most {COMPONENTS_MAX} may be overridden"
+    places = [("", parameters.backoff, parameters.breaker)]
+    for name, override in parameters.components.items():
+        backoff = override.backoff or parameters.backoff
+        places.append((f"components.{name}.", backoff, override.breaker or parameters.breaker))
+    for place, backoff, breaker in places:
+        if backoff.base_ms < 1 or backoff.base_ms > backoff.max_ms:
+            return f"{place}backoff: base_ms must be at least 1 and not over max_ms"
+        if breaker.open_ms > breaker.max_open_ms:
+            return f"{place}breaker: open_ms must not be over max_open_ms"
+    return None
+
+
+def backoff_for(parameters: Parameters, component: str) -> Backoff:
+    """The waits between attempts at this component, where its workflow says nothing."""
+    override = parameters.components.get(component)
+    return (override.backoff if override else None) or parameters.backoff
+
+
+def rules_for(
+    parameters: Parameters,
+    card: Card,
+    *,
+    version: int,
+    declared: dict[str, RateRules] | None = None,
+) -> Rules:
+    """What holds for instances of this card. `declared`: rates of actions that a contract states;
+    an operator's override comes before them, and before the card's own limits."""
+    override = parameters.components.get(card.name, _NOTHING)
+    target = override.target or parameters.target
+    if override.target is None and card.limits.max_concurrency:
+        target = msgspec.structs.replace(target, limit=card.limits.max_concurrency)
+    return Rules(
+        version=version,
+        queues=parameters.queues.of(),
+        target=target,
+        breaker=override.breaker or parameters.breaker,
+        retries=override.retry_tokens or parameters.retry_tokens,
+        rate=override.rate or _rate_of(card),
+        actions={**(declared or {}), **override.actions},
+    )
+
+
+def _rate_of(card: Card) -> RateRules | None:
+    per_second = card.limits.max_rate_per_s
+    if per_second <= 0:
+        return None
+    return RateRules(per_second=per_second, burst=max(1, math.ceil(per_second / BURSTS_PER_S)))
+
+
+_NOTHING = Override()

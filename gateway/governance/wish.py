@@ -1,0 +1,39 @@
+"""An attempt that wants to start, what it took, and how it was closed: the words of a row."""
+
+import msgspec
+
+from gateway.governance.outcome import Outcome
+from gateway.governance.rules import Rules
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Who wants to call whom. `pin`: `name@version`; `action` is empty for other calls.
+
+    `now_ms` is the row's clock (monotonic); `is_head`: it waited, and its turn has come.
+    """
+
+    rules: Rules
+    step_type: str
+    instance: str
+    left_ms: int
+    now_ms: float = 0.0
+    pin: str = ""
+    action: str = ""
+    is_retry: bool = False
+    is_head: bool = False
+
+
+class Permit(msgspec.Struct, frozen=True, gc=False):
+    """What was taken for a wish: a note of each policy, None where it took nothing."""
+
+    wish: Wish
+    notes: tuple[int | None, ...]
+
+
+class Closing(msgspec.Struct, frozen=True, gc=False):
+    """How and when a permit is closed. `retry_after_ms`: what the target asked for."""
+
+    wish: Wish
+    outcome: Outcome
+    now_ms: float
+    retry_after_ms: int = 0

@@ -1,0 +1,198 @@
+"""Before the journal: whether a call's next attempt may start, as the event that says so.
+
+`admit` makes the event, and nothing is sent here. What the row takes for an attempt is kept in
+`permits` under its address until the attempt has ended. An attempt that must wait has no event of
+its own until it is asked again.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from acp_spec.model.enums import Boundary
+from acp_spec.model.errors import AcpError
+from gateway.engine import recovery
+from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
+from gateway.engine.states import AttemptState, CallState, Phase
+from gateway.governance import breaker, budget, deadline
+from gateway.governance.rules import Rules
+from gateway.governance.verdicts import Defer, Refuse
+from gateway.governance.wish import Wish
+from gateway.runtime.absence import Absence, Found
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Driver
+from gateway.runtime.live import Live
+from gateway.runtime.open_permits import OpenPermits
+from gateway.runtime.queueing import Admission, Waiting
+from gateway.runtime.targets import Target
+
+RulesFor = Callable[[Target], Rules]
+"""What holds for a target now."""
+
+
+class Admitting:
+    """Asks the row for the driver's calls. `admission` and `absence` hold those who wait."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        admission: Admission,
+        absence: Absence,
+        contexts: ContextMaker,
+        rules_for: RulesFor,
+    ) -> None:
+        self._driver = driver
+        self._admission = admission
+        self._absence = absence
+        self._contexts = contexts
+        self._rules_for = rules_for
+        self.permits = OpenPermits(admission)
+        self.stopped = False
+        """Set when the gateway stops: what is not sent yet stays for the next start."""
+
+    def admit(self, live: Live, call_id: str, *, woken_from: str = "") -> AnyEvent | None:
+        """The event that starts, defers or refuses the call's next attempt; None: it waits.
+
+        `woken_from`: the queue whose head it was, when its turn had come there.
+        """
+        if self.stopped or live.state.terminal:
+            return None
+        call = live.state.calls[call_id]
+        waiting = self._name(live, call, key=woken_from)
+        if recovery.outlived(call, self._driver.now_ms(live)):
+            return self._refused(
+                live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
+            )
+        loop = self._contexts.loop(live.state.opened.via)
+        if loop is not None:
+            return self._refused(live, call, failure=loop, policy="via")
+        found = self._absence.target(live.state, call, waiting=waiting)
+        if found is None:
+            live.waiting.add(call_id)
+            return None
+        if isinstance(found, AcpError):
+            return self._refused(live, call, failure=found, policy="target")
+        return self._ask(live, call, found=found, waiting=waiting)
+
+    def _ask(
+        self, live: Live, call: CallState, *, found: Found, waiting: Waiting
+    ) -> AnyEvent | None:
+        wish = self._wish(live, call, target=found.target, is_head=bool(waiting.key))
+        phase = breaker.phase_at(self._admission.row.circuit(wish), wish.now_ms)
+        verdict = self._admission.ask(wish, waiting)
+        if isinstance(verdict, Defer):
+            live.waiting.add(call.created.call_id)
+            return None if waiting.key else self._deferred(live, call, verdict=verdict, wish=wish)
+        if isinstance(verdict, Refuse):
+            return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
+        self.permits.put((call.created.call_id, call.number), verdict)
+        return self._started(live, call, found=found, wish=wish, phase=phase)
+
+    def _wish(self, live: Live, call: CallState, *, target: Target, is_head: bool) -> Wish:
+        created, now_ms = call.created, self._driver.now_ms(live)
+        left_ms = deadline.timeout_ms(
+            created.timeout_ms, live.state.deadline_at(now_ms), now_ms=now_ms
+        )
+        return Wish(
+            rules=self._rules_for(target),
+            step_type=created.step_type.value,
+            instance=target.component_id,
+            pin=f"{target.card.name}@{target.card.version}",
+            action=created.action,
+            left_ms=left_ms,
+            now_ms=self._admission.now_ms(),
+            is_retry=call.number > 1 and was_sent(call),
+            is_head=is_head,
+        )
+
+    def _name(self, live: Live, call: CallState, *, key: str) -> Waiting:
+        return Waiting(
+            session_id=live.state.session_id,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            tenant=live.state.opened.tenant,
+            key=key,
+        )
+
+    def _started(
+        self, live: Live, call: CallState, *, found: Found, wish: Wish, phase: breaker.Phase
+    ) -> AttemptStarted:
+        target, now_ms = found.target, self._driver.now_ms(live)
+        return AttemptStarted(
+            at_ms=now_ms,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            component=target.card.name,
+            version=target.card.version,
+            instance=target.component_id,
+            timeout_ms=wish.left_ms,
+            lease=budget.lease(live.state.budget_left, call.lease_most),
+            wait_ms=max(0, now_ms - call.queued_at_ms),
+            queued_at_ms=call.queued_at_ms,
+            breaker=phase.value,
+            signals=(target.signals,) if target.signals is not None else (),
+            parameter_version=wish.rules.version,
+            deviation=found.deviation,
+        )
+
+    def _deferred(self, live: Live, call: CallState, *, verdict: Defer, wish: Wish) -> Deferred:
+        now_ms = self._driver.now_ms(live)
+        wait_ms = round(verdict.until_ms - wish.now_ms) if verdict.until_ms else 0
+        return Deferred(
+            at_ms=now_ms,
+            call_id=call.created.call_id,
+            attempt=call.number,
+            policy=verdict.policy,
+            until_ms=now_ms + wait_ms if wait_ms else 0,
+        )
+
+    def _refused(self, live: Live, call: CallState, *, failure: AcpError, policy: str) -> Refused:
+        return Refused(
+            at_ms=self._driver.now_ms(live),
+            call_id=call.created.call_id,
+            attempt=call.number,
+            error=failure,
+            policy=policy,
+        )
+
+    # ---- those who waited ------------------------------------------------------------------------
+
+    def wake(self, waiting: Waiting) -> None:
+        """Ask a waiting attempt again; on a fresh stack, because a feed may be running now."""
+        asyncio.get_running_loop().call_soon(self._ask_again, waiting)
+
+    def _ask_again(self, waiting: Waiting) -> None:
+        """Whoever was woken and does not start leaves its turn to the next."""
+        event = self._asked_again(waiting)
+        if waiting.key and not isinstance(event, AttemptStarted):
+            self._admission.wake_one(waiting.key)
+
+    def _asked_again(self, waiting: Waiting) -> AnyEvent | None:
+        live = self._driver.find(waiting.session_id)
+        call = live.state.calls.get(waiting.call_id) if live else None
+        stale = call is None or call.phase is not Phase.READY or call.number != waiting.attempt
+        if live is None or stale:
+            self._absence.forget(waiting)
+            return None
+        live.waiting.discard(waiting.call_id)
+        event = self.admit(live, waiting.call_id, woken_from=waiting.key)
+        if event is not None:
+            self._driver.feed(live, event)
+        return event
+
+    def queue_depth(self, step_type: str) -> int:
+        """Calls of this step type that wait for a slot."""
+        return self._admission.depth(f"queue:{step_type}")
+
+
+def was_sent(call: CallState) -> bool:
+    """Whether an earlier attempt left the gateway, or tried to: then the next one is a retry."""
+    return any(attempt.started is not None and not _held_back(attempt) for attempt in call.attempts)
+
+
+def _held_back(attempt: AttemptState) -> bool:
+    """Admitted, and then not sent for reasons of the gateway's own."""
+    ended = attempt.ended
+    if ended is None or not ended.not_sent or ended.error is None:
+        return False
+    return ended.error.boundary is not Boundary.COMPONENT
