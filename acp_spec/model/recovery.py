@@ -10,7 +10,8 @@ import msgspec
 
 from acp_spec.model.enums import Effect, Idempotency, SideEffect
 
-FEATURE_SCHEMA = "recovery-1"
+FEATURE_SCHEMA = "recovery-2"
+"""2 added the breaker, the retry tokens, and the load of the instance asked next."""
 
 
 class Trigger(enum.Enum):
@@ -27,7 +28,12 @@ class Option(enum.Enum):
 
 
 class RecoveryView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything known at decision time; features are recorded as computed, never recomputed."""
+    """Everything known at decision time; features are recorded as computed, never recomputed.
+
+    `last_wait_ms` was spent in the gateway, `last_service_ms` at the component. The load figures
+    are those the component reported `signals_age_ms` ago; None: not reported. `retry_tokens` is
+    the share of them that is left.
+    """
 
     session_id: str
     call_id: str
@@ -52,6 +58,17 @@ class RecoveryView(msgspec.Struct, frozen=True, kw_only=True):
     not_sent: bool
     last_wait_ms: int
     last_service_ms: int
+    breaker: str = "closed"
+    breaker_open_ms: int = 0
+    retry_tokens: float = 1.0
+    may_retry: bool = True
+    queue_length: int | None = None
+    queue_ms: float | None = None
+    service_ms: float | None = None
+    cpu_percent: float | None = None
+    gpu_queue_length: int | None = None
+    inflight: int | None = None
+    signals_age_ms: int | None = None
 
 
 class OptionChance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

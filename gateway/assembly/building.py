@@ -14,7 +14,7 @@ from gateway.config.settings import Settings
 from gateway.engine.definition import Workflow
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
-from gateway.governance.rules import BreakerRules, Slots
+from gateway.governance.rules import BreakerRules, RetryTokenRules, Slots
 from gateway.runtime.absence import Absence
 from gateway.runtime.admission import RegistryLimits
 from gateway.runtime.admitting import Admitting
@@ -382,7 +382,8 @@ def _parameters(settings: Settings) -> Parameters:
     limits, retry = settings.limits, settings.retry
     queues = limits.queues
     return Parameters(
-        breaker=BreakerRules(enabled=settings.governance.breaker),
+        breaker=BreakerRules(enabled=settings.governance.enabled),
+        retry_tokens=RetryTokenRules(enabled=settings.governance.enabled),
         target=Slots(limit=limits.target_concurrency, max_waiting=limits.target_max_queued),
         queues=Queues(
             plan=Slots(limit=queues.plan.concurrency, max_waiting=queues.plan.max_queued),

@@ -243,9 +243,10 @@ class RetrySettings(Section):
 class GovernanceSettings(Section):
     """Where the live governance parameters begin, until somebody changes them at run time."""
 
-    breaker: bool = Field(
+    enabled: bool = Field(
         default=True,
-        description="Stop calling an instance that only fails. False is for tests of components.",
+        description="Circuit breakers and retry tokens. False is for tests that want to see every"
+        " failure, and for measuring what they are good for.",
     )
 
 

@@ -12,7 +12,8 @@ from acp_spec.model.recovery import Option, OptionChance, PolicyRef, RecoveryVie
 from gateway.governance.backoff import Backoff
 
 NAME = "backoff"
-VERSION = "1.0.0"
+VERSION = "1.1.0"
+"""1.1.0: waits for the breaker, and adds the jitter to what a peer asked for."""
 
 
 class BackoffPolicy:
@@ -29,10 +30,15 @@ class BackoffPolicy:
         return self._ref
 
     def options(self, view: RecoveryView) -> tuple[OptionChance, ...]:
-        wait_ms = self._backoff.wait_ms(
-            view.call_id, view.attempt, retry_after_ms=view.retry_after_ms
-        )
+        wait_ms = self._backoff.wait_ms(view.call_id, view.attempt, retry_after_ms=_least_ms(view))
         return (
             OptionChance(option=Option.RETRY, wait_ms=wait_ms, probability=1.0),
             OptionChance(option=Option.GIVE_UP, probability=0.0),
         )
+
+
+def _least_ms(view: RecoveryView) -> int | None:
+    """What the peer asked for, or until the breaker lets somebody through again."""
+    if not view.breaker_open_ms:
+        return view.retry_after_ms
+    return max(view.breaker_open_ms, view.retry_after_ms or 0)

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from acp_spec.bindings.errors import error
+from acp_spec.model.context import Signals
 from acp_spec.model.enums import Boundary, Idempotency, SideEffect
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import unit_interval
@@ -25,14 +26,17 @@ from acp_spec.model.recovery import (
     RecoveryView,
     Trigger,
 )
+from gateway.engine.around import Around
 from gateway.engine.outcomes import last_error
 from gateway.engine.states import RETRIES_PER_CALL, AttemptState, CallState, SessionState
 
 FOREVER_MS = 365 * 24 * 60 * 60 * 1000
 """Deadline left of a session without one; a year, so that the feature stays a number."""
 
-GUARDRAILS_VERSION = 1
+GUARDRAILS_VERSION = 2
 """Raised with every change of what a guard forbids; a test holds the two together."""
+
+_UNKNOWN_LOAD = Signals()
 
 
 class Policy(Protocol):
@@ -45,9 +49,10 @@ class Policy(Protocol):
         """Options with probabilities that sum to 1, before the guardrails."""
 
 
-def view(state: SessionState, call: CallState, *, trigger: Trigger, at_ms: int) -> RecoveryView:
+def view(state: SessionState, call: CallState, *, trigger: Trigger, around: Around) -> RecoveryView:
     """The features of this decision, as they are now; they are recorded and never recomputed."""
-    created, attempt = call.created, call.attempt
+    created, attempt, at_ms = call.created, call.attempt, around.at_ms
+    load = around.signals or _UNKNOWN_LOAD
     failure = last_error(call)
     deadline_ms = state.deadline_at(at_ms) or at_ms + FOREVER_MS
     return RecoveryView(
@@ -74,6 +79,17 @@ def view(state: SessionState, call: CallState, *, trigger: Trigger, at_ms: int) 
         not_sent=_not_sent(attempt),
         last_wait_ms=attempt.started.wait_ms if attempt and attempt.started else 0,
         last_service_ms=_service_ms(attempt),
+        breaker=around.breaker,
+        breaker_open_ms=around.breaker_open_ms,
+        retry_tokens=around.retry_tokens,
+        may_retry=around.may_retry,
+        queue_length=load.queue_length,
+        queue_ms=load.queue_ms,
+        service_ms=load.service_ms,
+        cpu_percent=load.cpu_percent,
+        gpu_queue_length=load.gpu_queue_length,
+        inflight=load.inflight,
+        signals_age_ms=around.signals_age_ms,
     )
 
 
@@ -134,6 +150,7 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("idempotency_ttl", _outlived),
     ("call_retries", lambda view, call: view.call_retries_left <= 0),
     ("session_budget", lambda view, call: view.budget_left <= 0),
+    ("retry_tokens", lambda view, call: not view.may_retry),
 )
 """Why a RETRY may be masked; the first that holds is named in the record."""
 
@@ -178,10 +195,10 @@ def _mask(
 
 
 def decide(
-    state: SessionState, call: CallState, *, policy: Policy, trigger: Trigger, at_ms: int
+    state: SessionState, call: CallState, *, policy: Policy, trigger: Trigger, around: Around
 ) -> Decision:
     """One decision, complete: what was seen, what was possible, what was drawn."""
-    seen = view(state, call, trigger=trigger, at_ms=at_ms)
+    seen = view(state, call, trigger=trigger, around=around)
     options = masked(seen, call, options=policy.options(seen))
     draw = unit_interval(policy.ref.digest, seen.session_id, seen.call_id, str(seen.index))
     taken = _drawn(options, draw).option
@@ -193,8 +210,9 @@ def decide(
         after_attempt=call.number,
         caused_attempt=call.number + 1 if retries else None,
         trigger=trigger,
-        at_ms=at_ms,
+        at_ms=around.at_ms,
         features=features(seen),
+        signals_age_ms=around.signals_age_ms,
         options=options,
         chosen=taken,
         draw=draw,

@@ -2,7 +2,8 @@
 
 Full jitter (M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015) spreads
 retries best; hashing makes the wait a function of the call and attempt, so that replay and a second
-look agree. A peer's `retry_after_ms` is the least that is waited.
+look agree. A peer's `retry_after_ms` is the least that is waited, and the jitter comes on top:
+calls that were all told the same time must not come back all at once.
 """
 
 import msgspec
@@ -26,4 +27,4 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         """The wait after `attempt` (1, 2, ...) of this call."""
         ceiling = min(self.max_ms, self.base_ms * 2 ** min(attempt - 1, 30))
         jittered = int(unit_interval("backoff", call_id, str(attempt)) * ceiling)
-        return max(jittered, retry_after_ms or 0)
+        return jittered + (retry_after_ms or 0)

@@ -23,6 +23,11 @@ def may_retry(missing: float, rules: RetryTokenRules) -> bool:
     return not rules.enabled or rules.max_tokens - missing > rules.max_tokens / 2
 
 
+def share_left(missing: float, rules: RetryTokenRules) -> float:
+    """How full the bucket is, 0 to 1."""
+    return max(0.0, 1.0 - missing / rules.max_tokens)
+
+
 class RetryTokens:
     """Of one component version, all its instances together: A6 counts per service."""
 

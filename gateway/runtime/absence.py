@@ -41,6 +41,8 @@ class Absence:
         self._since: dict[tuple[str, str, int], int] = {}
         self._waiting: dict[tuple[str, str, int], Waiting] = {}
         self.wake: Callable[[Waiting], None] = lambda waiting: None
+        self.avoid: Callable[[Target], bool] | None = None
+        """Of a pin's instances those that a breaker keeps calls from, while there are others."""
         targets.on_change(self._changed)
 
     def target(
@@ -61,6 +63,11 @@ class Absence:
         self._forget(key)
         return self._deviating(state, call) or found
 
+    def next_target(self, state: SessionState, call: CallState) -> Target | None:
+        """Where an attempt would go now; nobody waits for it."""
+        found = self._now(state, call)
+        return found.target if isinstance(found, Found) else None
+
     def _gone_since_ms(self, call: CallState, now_ms: int) -> int:
         """Since when nobody serves the pin: what is gone for long is not waited for again."""
         created = call.created
@@ -71,7 +78,7 @@ class Absence:
         created = call.created
         if created.component and created.version:
             pin = f"{created.component}@{created.version}"
-            target = self._targets.pick(pin, state.session_id)
+            target = self._targets.pick(pin, state.session_id, avoid=self.avoid)
             return Found(target) if target else _nobody(pin)
         name = created.component or self._any_name(created)
         target = self._active(name, state.session_id) if name else None
@@ -89,7 +96,7 @@ class Absence:
 
     def _active(self, name: str, session_id: str) -> Target | None:
         offer = self._targets.catalog().version(name)
-        return self._targets.pick(offer.pin, session_id) if offer else None
+        return self._targets.pick(offer.pin, session_id, avoid=self.avoid) if offer else None
 
     def _deviating(self, state: SessionState, call: CallState) -> Found | None:
         created = call.created

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError
 from gateway.engine import recovery
+from gateway.engine.around import Around
 from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
 from gateway.engine.states import AttemptState, CallState, Phase
-from gateway.governance import breaker, budget, deadline
+from gateway.governance import breaker, budget, deadline, retry_tokens
 from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Defer, Refuse
 from gateway.governance.wish import Wish
@@ -47,6 +48,7 @@ class Admitting:
         self._contexts = contexts
         self._rules_for = rules_for
         self.permits = OpenPermits(admission)
+        absence.avoid = self.is_blocked
         self.stopped = False
         """Set when the gateway stops: what is not sent yet stays for the next start."""
 
@@ -154,6 +156,33 @@ class Admitting:
             error=failure,
             policy=policy,
         )
+
+    def around(self, live: Live, call: CallState) -> Around:
+        """What is known of the instance that the next attempt would go to."""
+        at_ms = self._driver.now_ms(live)
+        target = self._absence.next_target(live.state, call)
+        if target is None:
+            return Around(at_ms=at_ms)
+        wish = self._wish(live, call, target=target, is_head=False)
+        row, signals = self._admission.row, target.signals
+        circuit, missing = row.circuit(wish), row.retries.state(row.retries.key(wish))
+        return Around(
+            at_ms=at_ms,
+            breaker=breaker.phase_at(circuit, wish.now_ms).value,
+            breaker_open_ms=breaker.open_left_ms(circuit, wish.now_ms),
+            retry_tokens=retry_tokens.share_left(missing, wish.rules.retries),
+            may_retry=retry_tokens.may_retry(missing, wish.rules.retries),
+            signals=signals,
+            signals_age_ms=max(0, at_ms - target.signals_at_ms) if signals is not None else None,
+        )
+
+    def is_blocked(self, target: Target) -> bool:
+        """Whether its breaker would let nobody through now."""
+        circuit = self._admission.row.breaker.states.get(f"breaker:{target.component_id}")
+        if circuit is None:
+            return False
+        rules = self._rules_for(target).breaker
+        return not breaker.has_room(circuit, rules, now_ms=self._admission.now_ms())
 
     # ---- those who waited ------------------------------------------------------------------------
 

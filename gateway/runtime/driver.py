@@ -18,6 +18,7 @@ from acp_spec.model.enums import Boundary, SessionStatus
 from acp_spec.model.errors import Reason
 from gateway.engine import recovery
 from gateway.engine.advance import advance
+from gateway.engine.around import Around
 from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
 from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent, Decided, Event, Opened, SessionEnded, TimerFired
@@ -53,6 +54,9 @@ class Executor(Protocol):
 
     def act(self, live: Live, command: Command) -> None:
         """Reach the outside. The event behind this is written; WRITEs wait for the sync."""
+
+    def around(self, live: Live, call: CallState) -> Around:
+        """What is known of the target now, for a recovery decision."""
 
     def settled(self, live: Live) -> None:
         """What was fed has been applied: close what is over by it."""
@@ -214,11 +218,11 @@ class Driver:
             return None
         workflow = live.state.workflow
         policy = policy_for(workflow, call.created.step, defaults=self._defaults.backoff)
-        at_ms = self.now_ms(live)
+        around = self.executor.around(live, call)
         decision = recovery.decide(
-            live.state, call, policy=policy, trigger=command.trigger, at_ms=at_ms
+            live.state, call, policy=policy, trigger=command.trigger, around=around
         )
-        return Decided(at_ms=at_ms, call_id=command.call_id, decision=decision)
+        return Decided(at_ms=around.at_ms, call_id=command.call_id, decision=decision)
 
     # ---- append, then act ----------------------------------------------------------------------
 

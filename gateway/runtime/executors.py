@@ -22,6 +22,7 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import ABSENT
+from gateway.engine.around import Around
 from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
 from gateway.engine.events import (
     AnyEvent,
@@ -69,6 +70,9 @@ class Executors:
 
     def admit(self, live: Live, call_id: str) -> AnyEvent | None:
         return self.admitting.admit(live, call_id)
+
+    def around(self, live: Live, call: CallState) -> Around:
+        return self.admitting.around(live, call)
 
     def settled(self, live: Live) -> None:
         self._permits.settle(live.state)

@@ -33,6 +33,7 @@ from gateway.runtime.connection import Connection
 from gateway.runtime.permits import PermitComponent, permit_all
 from gateway.runtime.principal import Principal
 from gateway.runtime.registered import Dialer, Endpoint, Entry, Instance, Row, State, component_id
+from gateway.runtime.targets import Target
 from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
@@ -83,15 +84,22 @@ class Registry:
             self._catalog = Catalog(tuple(offers.values()), self._active)
         return self._catalog
 
-    def pick(self, pin: str, session_id: str) -> Instance | None:
+    def pick(
+        self, pin: str, session_id: str, *, avoid: Callable[[Target], bool] | None = None
+    ) -> Instance | None:
         """The replica of `name@version` that this session sticks to; None: none can be called.
 
-        By rendezvous hash: when an instance comes or goes, only its own sessions move.
+        By rendezvous hash: when an instance comes or goes, only its own sessions move; while
+        `avoid` says so of it, they go to the next of their order.
         """
         ready = self._ready.get(pin, ())
-        if len(ready) > 1:
-            return self._instance(max(ready, key=lambda entry: _weight(session_id, entry.id)))
-        return self._instance(ready[0]) if ready else None
+        if len(ready) < 2:
+            return self._instance(ready[0]) if ready else None
+        best = self._instance(max(ready, key=lambda entry: _weight(session_id, entry.id)))
+        if avoid is None or not avoid(best):
+            return best
+        others = sorted(ready, key=lambda entry: _weight(session_id, entry.id), reverse=True)[1:]
+        return next((one for one in map(self._instance, others) if not avoid(one)), best)
 
     def instance(self, component_id: str) -> Instance | None:
         """That very instance while it is registered, whatever its state (polls, cancels)."""

@@ -30,6 +30,10 @@ class Target(Protocol):
     @property
     def signals(self) -> Signals | None: ...
 
+    @property
+    def signals_at_ms(self) -> int:
+        """When they were told, by the gateway's clock."""
+
 
 class Targets(Protocol):
     """Who can be called now."""
@@ -37,8 +41,14 @@ class Targets(Protocol):
     def catalog(self) -> Catalog:
         """The snapshot that the engine plans with."""
 
-    def pick(self, pin: str, session_id: str) -> Target | None:
-        """The instance of `name@version` this session sticks to (rendezvous hash), or None."""
+    def pick(
+        self, pin: str, session_id: str, *, avoid: Callable[[Target], bool] | None = None
+    ) -> Target | None:
+        """The instance of `name@version` this session sticks to (rendezvous hash), or None.
+
+        While `avoid` says so of it the next one in that order, if there is one it does not say it
+        of; the session comes back when it no longer does.
+        """
 
     def known_at(self, pin: str) -> int | None:
         """Wall-clock ms at which `pin` could last be called (now, if it can); None: never yet."""

@@ -20,6 +20,7 @@ from acp_spec.model.payload import payload
 from gateway.engine import recovery
 from gateway.engine import replay as replaying
 from gateway.engine.advance import advance
+from gateway.engine.around import Around
 from gateway.engine.catalog import Catalog
 from gateway.engine.commands import (
     Advance,
@@ -194,7 +195,11 @@ class Play:
             return None
         policy = policy_for(self.workflow, call.created.step, defaults=self.terms.backoff)
         decision = recovery.decide(
-            self.state, call, policy=policy, trigger=command.trigger, at_ms=self.now_ms
+            self.state,
+            call,
+            policy=policy,
+            trigger=command.trigger,
+            around=Around(at_ms=self.now_ms),
         )
         return Decided(at_ms=self.now_ms, call_id=command.call_id, decision=decision)
 

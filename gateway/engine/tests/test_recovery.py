@@ -20,6 +20,7 @@ from acp_spec.model.recovery import (
     Trigger,
 )
 from gateway.engine import recovery
+from gateway.engine.around import Around
 from gateway.engine.backoff_policy import BackoffPolicy
 from gateway.engine.events import Decided
 from gateway.engine.policies import POLICY_NAMES, policy_for
@@ -39,12 +40,15 @@ from gateway.engine.tests.stage import (
 )
 from gateway.governance.backoff import Backoff
 
-FROZEN_GUARDS = (1, "8b494697bc88")
+FROZEN_GUARDS = (2, "10ff600d3b7c")
 
 
 def one(action: str, line: Line, terms: Terms | None = None, text: str = ONE_ACTION) -> Play:
     cast = Cast(component=troupe(**{action: line}))
     return Play(workflow_of(text % action), CATALOG, cast, terms=terms).open().run()
+
+
+NOW = Around(at_ms=START_MS)
 
 
 def decided(action: str, line: Line, terms: Terms | None = None) -> Decision:
@@ -183,14 +187,22 @@ def test_the_draw_is_a_hash_and_can_be_computed_again() -> None:
     play, call = deciding("read", failed())
     once, again = (
         recovery.decide(
-            play.state, call, policy=coin(0.5, 10), trigger=Trigger.FAILED, at_ms=START_MS
+            play.state,
+            call,
+            policy=coin(0.5, 10),
+            trigger=Trigger.FAILED,
+            around=NOW,
         )
         for _ in range(2)
     )
     assert once == again
     other = msgspec.structs.replace(call, decisions=1)
     later = recovery.decide(
-        play.state, other, policy=coin(0.5, 10), trigger=Trigger.FAILED, at_ms=START_MS
+        play.state,
+        other,
+        policy=coin(0.5, 10),
+        trigger=Trigger.FAILED,
+        around=NOW,
     )
     assert later.draw != once.draw
 
@@ -198,7 +210,11 @@ def test_the_draw_is_a_hash_and_can_be_computed_again() -> None:
 def test_probabilities_of_what_is_left_are_scaled_to_one() -> None:
     play, call = deciding("read", failed())
     decision = recovery.decide(
-        play.state, call, policy=coin(0.25, 10, 90_000), trigger=Trigger.FAILED, at_ms=START_MS
+        play.state,
+        call,
+        policy=coin(0.25, 10, 90_000),
+        trigger=Trigger.FAILED,
+        around=NOW,
     )
     assert [round(o.probability, 9) for o in decision.options] == [
         round(1 / 3, 9), 0.0, round(2 / 3, 9),
@@ -211,7 +227,11 @@ def test_a_masked_option_is_never_drawn(index: int, retry: float) -> None:
     play, call = MASKED
     numbered = msgspec.structs.replace(call, decisions=index)
     decision = recovery.decide(
-        play.state, numbered, policy=coin(retry, 10), trigger=Trigger.FAILED, at_ms=START_MS
+        play.state,
+        numbered,
+        policy=coin(retry, 10),
+        trigger=Trigger.FAILED,
+        around=NOW,
     )
     assert decision.chosen is Option.GIVE_UP
 
@@ -221,7 +241,11 @@ def test_the_option_drawn_is_the_one_the_draw_falls_on(index: int) -> None:
     play, call = OPEN
     numbered = msgspec.structs.replace(call, decisions=index)
     decision = recovery.decide(
-        play.state, numbered, policy=coin(0.4, 10), trigger=Trigger.FAILED, at_ms=START_MS
+        play.state,
+        numbered,
+        policy=coin(0.4, 10),
+        trigger=Trigger.FAILED,
+        around=NOW,
     )
     assert decision.chosen is (Option.RETRY if decision.draw < 0.4 else Option.GIVE_UP)
 
@@ -240,7 +264,7 @@ def test_whatever_numbers_a_policy_gives_something_possible_is_chosen(
     policy = Coin(*(OptionChance(option=o, probability=p, wait_ms=w) for o, p, w in chances))
     numbered = msgspec.structs.replace(call, decisions=index)
     decision = recovery.decide(
-        play.state, numbered, policy=policy, trigger=Trigger.FAILED, at_ms=START_MS
+        play.state, numbered, policy=policy, trigger=Trigger.FAILED, around=NOW
     )
     assert sum(option.probability for option in decision.options) == pytest.approx(1)
     drawn = [o for o in decision.options if o.option is decision.chosen and o.probability > 0]
@@ -254,7 +278,11 @@ def test_of_several_retries_the_one_that_was_drawn_says_how_long_to_wait(index: 
     play, call = OPEN
     numbered = msgspec.structs.replace(call, decisions=index)
     decision = recovery.decide(
-        play.state, numbered, policy=coin(0.5, 10, 900), trigger=Trigger.FAILED, at_ms=START_MS
+        play.state,
+        numbered,
+        policy=coin(0.5, 10, 900),
+        trigger=Trigger.FAILED,
+        around=NOW,
     )
     expected = 10 if decision.draw < 0.5 else 900
     assert recovery.chosen(decision).wait_ms == expected
@@ -280,6 +308,7 @@ def test_the_guards_name_every_reason_once() -> None:
         "idempotency_ttl",
         "call_retries",
         "session_budget",
+        "retry_tokens",
     } == set(names)
 
 
@@ -288,7 +317,7 @@ def test_the_guards_name_every_reason_once() -> None:
 
 def test_backoff_always_proposes_a_retry_and_its_digest_names_its_parameters() -> None:
     play, call = deciding("read", failed())
-    seen = recovery.view(play.state, call, trigger=Trigger.FAILED, at_ms=START_MS)
+    seen = recovery.view(play.state, call, trigger=Trigger.FAILED, around=NOW)
     retry, give_up = BackoffPolicy().options(seen)
     assert (retry.option, retry.probability) == (Option.RETRY, 1.0)
     assert give_up.probability == 0.0

@@ -27,6 +27,7 @@ from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import ACCEPTED, STORED, gave, goal, planned
 from gateway.runtime.connection import Answer, Outgoing, Sink
+from gateway.runtime.targets import Target
 
 Line = Said | None | Callable[[Outgoing], Said | None]
 
@@ -152,6 +153,7 @@ class FakeTarget:
         self.digest = f"{card.name}-{card.version}"
         self.connection = connection
         self.signals: Signals | None = None
+        self.signals_at_ms = 0
 
 
 class FakeTargets:
@@ -184,9 +186,12 @@ class FakeTargets:
         cards = {target.digest: target.card for target in self.here.values()}
         return Catalog(tuple(Offer(card=card, digest=name) for name, card in cards.items()))
 
-    def pick(self, pin: str, session_id: str) -> FakeTarget | None:
+    def pick(
+        self, pin: str, session_id: str, *, avoid: Callable[[Target], bool] | None = None
+    ) -> FakeTarget | None:
         found = [t for t in self.here.values() if f"{t.card.name}@{t.card.version}" == pin]
-        return found[0] if found else None
+        free = [target for target in found if avoid is None or not avoid(target)]
+        return next(iter(free or found), None)
 
     def known_at(self, pin: str) -> int | None:
         return self.gone_at_ms.get(pin)

@@ -67,7 +67,7 @@ def test_the_policy_of_the_opening_is_named_with_its_version_and_digest() -> Non
         house = House(cards=(*CARDS[:3], TOOLS))
         session = await house.open(ONE_ACTION % "read")
         policy = house.state(session).opened.policies["recovery"]
-        assert policy.startswith("backoff@1.0.0#")
+        assert policy.startswith("backoff@1.1.0#")
 
     run(story())
 

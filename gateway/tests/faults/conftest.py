@@ -20,7 +20,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     environ = {
         "ACP_LIMITS_MAX_RESPONSE_BYTES": str(RESPONSE_BYTES_MAX),
         "ACP_LEASES_PROBE_INTERVAL_MS": "600000",  # what revives a lease is the test's to say
-        "ACP_GOVERNANCE_BREAKER": "false",  # each fault is to be seen as often as it is asked for
+        "ACP_GOVERNANCE_ENABLED": "false",  # each fault is to be seen as often as it is asked for
         "ACP_GRACE_PIN_GRACE_MS": "200",
         "ACP_GRACE_ATTACH_GRACE_MS": "200",
     }
