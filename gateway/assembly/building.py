@@ -26,7 +26,7 @@ from gateway.runtime.driver import Defaults, Driver, DriverParts
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
-from gateway.runtime.observing import Telemetry
+from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
@@ -36,6 +36,7 @@ from gateway.runtime.queueing import Admission
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
 from gateway.runtime.service import ServiceParts, SessionService
+from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -97,6 +98,8 @@ class _Ground:
     clock: Clock
     chance: Chance
     metrics: Metrics
+    audit: AuditLog
+    sla: SlaWatch
     unready: set[str]
 
 
@@ -119,6 +122,7 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
     sealer = Sealer(store)
     committer = Committer(store, sealer, sync=settings.journal.sync, metrics=metrics)
+    audit = AuditLog(store, committer, now_ms=clock.now_ms)
     ground = _Ground(
         settings=settings,
         store=store,
@@ -127,6 +131,8 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         clock=clock,
         chance=chance,
         metrics=metrics,
+        audit=audit,
+        sla=SlaWatch(store, committer, audit=audit, metrics=metrics, now_ms=clock.now_ms),
         unready=unready,
     )
     data_dir = str(settings.data_dir)
@@ -165,6 +171,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     executors = _executors(
         ground, driver, registry=registry, contexts=contexts, parameters=parameters
     )
+    executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     sessions = SessionService(
@@ -181,7 +188,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
-    _watch(ground.metrics, driver, executors=executors, outbox=outbox)
+    _watch(ground, driver, executors=executors, outbox=outbox)
     _watch_attached(ground.metrics, hub)
     return Gateway(
         settings=settings,
@@ -219,17 +226,17 @@ def _services(
         audit=parts.audit,
         board=board,
         evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
+        sla=ground.sla,
         unready=lambda: _reasons(ground.unready, outbox),
         metrics=ground.metrics,
     )
 
 
 def _board_parts(ground: _Ground) -> BoardParts:
-    audit = AuditLog(ground.store, ground.committer, now_ms=ground.clock.now_ms)
     return BoardParts(
         store=ground.store,
         durable=ground.committer,
-        audit=audit,
+        audit=ground.audit,
         clock=ground.clock,
         chance=ground.chance,
     )
@@ -258,15 +265,16 @@ def _driver(
             sessions=live,
             targets=registry,
             clock=ground.clock,
-            observer=Telemetry(ground.metrics, spans),
+            observer=Observers(Telemetry(ground.metrics, spans), ground.sla),
             record=outbox.record,
             defaults=Defaults(timeout_ms=timeout_ms, backoff=_backoff(ground.settings)),
         )
     )
 
 
-def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
+def _watch(ground: _Ground, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
     """Gauges that are read when somebody scrapes."""
+    metrics, sla = ground.metrics, ground.sla
     metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
     metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(driver.sessions))
     metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
@@ -276,6 +284,7 @@ def _watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Ou
         label="step_type",
         reads={kind.value: _depth(executors, kind) for kind in StepType},
     )
+    metrics.watch("sla_breaches_open", "Breaches that stand", read=lambda: sla.standing)
     metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
 
 

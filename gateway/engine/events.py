@@ -125,12 +125,16 @@ class Deferred(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Deferr
 
 
 class Refused(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Refused"):
-    """The gateway itself refused the attempt: nothing was sent."""
+    """The gateway itself refused the attempt: nothing was sent.
+
+    `fall_back`: the session does not go on without it, but ends with its fallback.
+    """
 
     call_id: str
     attempt: int
     error: AcpError
     policy: str = ""
+    fall_back: bool = False
 
 
 class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptStarted"):
@@ -153,7 +157,10 @@ class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptEnded"):
-    """The one terminal event of an attempt (SPEC 9.3). `response`: the response's JSON text."""
+    """The one terminal event of an attempt (SPEC 9.3). `response`: the response's JSON text.
+
+    `service_ms`: from the moment its bytes were written, without any waiting in the gateway.
+    """
 
     call_id: str
     attempt: int
@@ -167,6 +174,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="At
     llm_calls: tuple[LlmCall, ...] = ()
     served_version: str = ""
     operation_poll_after_ms: int | None = None
+    service_ms: int | None = None
 
 
 class OperationEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="OperationEnded"):

@@ -123,6 +123,15 @@ def _deadline(state: SessionState) -> list[Command]:
     return _end_early(state, Ending(status=SessionStatus.FAILED, error=failure))
 
 
+def _refused(state: SessionState, event: Refused) -> list[Command]:
+    """Nothing is decided about a refusal that ends the session: no attempt follows it."""
+    if not event.fall_back or state.ending is not None:
+        return call_steps.refused(state, event)
+    call_steps.refused(state, event)
+    call_steps.settle_failed(state, state.calls[event.call_id])
+    return _end_early(state, Ending(status=SessionStatus.SUCCEEDED, fall_back=True))
+
+
 def _cancel_requested(state: SessionState, event: CancelRequested) -> list[Command]:
     if state.terminal:
         return []
@@ -218,7 +227,7 @@ HANDLERS: dict[type, tuple[Callable[..., list[Command]], int]] = {
     TimerFired: (_timer_fired, EXECUTION),
     CallCreated: (call_steps.call_created, EXECUTION),
     Deferred: (call_steps.deferred, EXECUTION),
-    Refused: (call_steps.refused, EXECUTION),
+    Refused: (_refused, EXECUTION),
     AttemptStarted: (call_steps.attempt_started, EXECUTION),
     AttemptEnded: (call_steps.attempt_ended, EXECUTION),
     OperationEnded: (call_steps.operation_ended, EXECUTION),

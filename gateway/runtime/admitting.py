@@ -8,11 +8,14 @@ its own until it is asked again.
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError
 from gateway.engine import recovery
 from gateway.engine.around import Around
 from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
+from gateway.engine.sla_samples import BAR
 from gateway.engine.states import AttemptState, CallState, Phase
 from gateway.governance import breaker, budget, deadline, retry_tokens
 from gateway.governance.rules import Rules
@@ -24,6 +27,7 @@ from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
 from gateway.runtime.open_permits import OpenPermits
 from gateway.runtime.queueing import Admission, Waiting
+from gateway.runtime.sla_watch import AskBar, no_bar
 from gateway.runtime.targets import Target
 
 RulesFor = Callable[[Target], Rules]
@@ -49,6 +53,8 @@ class Admitting:
         self._rules_for = rules_for
         self.permits = OpenPermits(admission)
         absence.avoid = self.is_blocked
+        self.bar: AskBar = no_bar
+        """Whether a breach of the workflow's contract stands against a call."""
         self.stopped = False
         """Set when the gateway stops: what is not sent yet stays for the next start."""
 
@@ -74,6 +80,10 @@ class Admitting:
             return None
         if isinstance(found, AcpError):
             return self._refused(live, call, failure=found, policy="target")
+        bar = self.bar(live.state, call, component=found.target.card.name)
+        if bar is not None:
+            refused = self._refused(live, call, failure=bar.error, policy=BAR)
+            return msgspec.structs.replace(refused, fall_back=bar.fall_back)
         return self._ask(live, call, found=found, waiting=waiting)
 
     def _ask(

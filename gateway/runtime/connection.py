@@ -38,7 +38,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of an attempt: `response` text, or `error`.
 
     `answered`: the peer itself said so (an ACP response or error). `not_sent`: proven that nothing
-    reached the peer. `operation_poll_after_ms`: accepted as a long operation.
+    reached the peer. `operation_poll_after_ms`: accepted as a long operation. `service_ms`: from
+    the moment it was written, so without any waiting in the gateway; None: it never was.
     """
 
     response: Payload = ABSENT
@@ -51,6 +52,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     llm_calls: tuple[LlmCall, ...] = ()
     served_version: str = ""
     operation_poll_after_ms: int | None = None
+    service_ms: int | None = None
 
 
 Sink = Callable[[Answer, bool], None]

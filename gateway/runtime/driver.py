@@ -5,6 +5,7 @@ hands the commands to the executors once the record is written. It decides nothi
 called on the event loop only and never from within itself: what a command causes comes later.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,15 @@ from gateway.engine.advance import advance
 from gateway.engine.around import Around
 from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
 from gateway.engine.definition import Workflow
-from gateway.engine.events import AnyEvent, Decided, Event, Opened, SessionEnded, TimerFired
+from gateway.engine.events import (
+    AnyEvent,
+    Decided,
+    Event,
+    FeedbackGiven,
+    Opened,
+    SessionEnded,
+    TimerFired,
+)
 from gateway.engine.policies import policy_for
 from gateway.engine.shards import changed
 from gateway.engine.states import CallState, Phase, SessionState, evolve
@@ -146,6 +155,15 @@ class Driver:
             return self.sessions.find(session_id)
         except Erased:
             return None
+
+    def tell(self, session_id: str, event: FeedbackGiven) -> None:
+        """Feed what the gateway itself found, later: a feed may be running now."""
+        asyncio.get_running_loop().call_soon(self._tell, session_id, event)
+
+    def _tell(self, session_id: str, event: FeedbackGiven) -> None:
+        live = self.find(session_id)
+        if live is not None:
+            self.feed(live, msgspec.structs.replace(event, at_ms=self.now_ms(live)))
 
     def _fault(self, live: Live) -> SessionEnded:
         message = "a fault of the gateway ended the session; its log has it by the lineage id"

@@ -208,6 +208,7 @@ class Executors:
             llm_calls=answer.llm_calls,
             served_version=answer.served_version,
             operation_poll_after_ms=answer.operation_poll_after_ms,
+            service_ms=answer.service_ms,
         )
         call = live.state.calls[command.call_id]
         action = call.created.action

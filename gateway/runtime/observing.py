@@ -17,6 +17,7 @@ from gateway.engine.events import (
 )
 from gateway.engine.states import SessionState
 from gateway.runtime.context import attempt_span
+from gateway.runtime.driver import Observer
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import AttemptMeasure, Metrics
 from gateway.telemetry.spans import SpanKind, SpanRecord, SpanSink, TraceParent, parse_traceparent
@@ -25,6 +26,17 @@ NS_PER_MS = 1_000_000
 
 log = get_log("gateway.sessions")
 """What went wrong, by lineage; what went well is for metrics and traces."""
+
+
+class Observers:
+    """Several observers as the one that the driver has."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def seen(self, state: SessionState, event: AnyEvent) -> None:
+        for observer in self._observers:
+            observer.seen(state, event)
 
 
 class Telemetry:

@@ -52,6 +52,12 @@ class Metrics:
             "recovery_decisions", "Recovery decisions", "trigger", "option"
         )
         self._refusals = self._counts("refusals", "Requests the gateway refused", "reason")
+        self._sla_breaches = self._counts(
+            "sla_breaches", "Breaches of a contract's SLA", "workflow", "component", "demand"
+        )
+        self._sla_barred = self._counts(
+            "sla_barred_calls", "Calls not made during a breach", "workflow", "component"
+        )
         self._loop_failures = self._counts(
             "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
@@ -82,6 +88,14 @@ class Metrics:
     def refused(self, reason: str) -> None:
         """The gateway itself answered with an error."""
         self._refusals.at(reason).add()
+
+    def sla_breached(self, workflow: str, component: str, *, demand: str) -> None:
+        """A breach of this demand has begun."""
+        self._sla_breaches.at(workflow, component, demand).add()
+
+    def sla_barred(self, workflow: str, component: str) -> None:
+        """A call was not made because of a breach."""
+        self._sla_barred.at(workflow, component).add()
 
     def loop_failed(self, loop: str) -> None:
         """A loop that must live caught what it did not expect."""

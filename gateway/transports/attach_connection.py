@@ -80,6 +80,11 @@ class AttachConnection:
         return len(self._waiting)
 
     @property
+    def is_linked(self) -> bool:
+        """Whether the instance is there now."""
+        return self._link is not None
+
+    @property
     def credits(self) -> int:
         """Calls that may be written now."""
         return self._credits
@@ -275,6 +280,11 @@ class AttachAttempt(Attempt):
     def is_sent(self) -> bool:
         return self.sent
 
+    @property
+    def waits_for(self) -> Boundary:
+        """Without a credit it stands in the gateway's own queue; without a link nobody is there."""
+        return Boundary.GATEWAY if self._connection.is_linked else Boundary.COMPONENT
+
     def give_up(self) -> None:
         self._connection.no_longer_waits(self._key)
 
@@ -297,7 +307,7 @@ class AttachAttempt(Attempt):
 
     def _body(self) -> bytes | None:
         outgoing, limit = self.outgoing, self._connection.card.limits.max_request_bytes
-        context = msgspec.structs.replace(outgoing.context, timeout_ms=self.left_ms)
+        context = msgspec.structs.replace(outgoing.context, timeout_ms=self.stamp_ms())
         try:
             request = REQUESTS[outgoing.role].decode(with_context(context, bytes(outgoing.body)))
         except msgspec.MsgspecError as wrong:

@@ -7,6 +7,8 @@ up the attempt is reported, and its answer is still listened for during `late_gr
 import abc
 import asyncio
 
+import msgspec
+
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import Reason
 from gateway.runtime.connection import Answer, Outgoing, Sink
@@ -29,6 +31,7 @@ class Attempt(abc.ABC):
         self._key = (context.call_id, context.attempt)
         self._deadline = self._loop.time() + context.timeout_ms / 1000
         self._timer = self._loop.call_at(self._deadline, self._time_out)
+        self._written_at: float | None = None
         self._is_reported = False
         self._is_over = False
         open_attempts[self._key] = self
@@ -37,13 +40,23 @@ class Attempt(abc.ABC):
     def is_sent(self) -> bool:
         """Whether the peer may have got it."""
 
+    @property
+    def waits_for(self) -> Boundary:
+        """Who is slow while it cannot be written: a connection that does not come up."""
+        return Boundary.COMPONENT
+
     @abc.abstractmethod
     def give_up(self) -> None:
         """Break it off at the transport; nothing comes back any more."""
 
+    def stamp_ms(self) -> int:
+        """Time left of this attempt, as it is written into the request: at least 1. What is before
+        this moment was waiting in the gateway; service time counts from here."""
+        self._written_at = self._loop.time()
+        return self.left_ms
+
     @property
     def left_ms(self) -> int:
-        """Time left of this attempt, as it is written into the request: at least 1."""
         return max(1, int((self._deadline - self._loop.time()) * 1000))
 
     def finish(self, answer: Answer) -> None:
@@ -53,7 +66,7 @@ class Attempt(abc.ABC):
         self._end()
         late, self._is_reported = self._is_reported, True
         if not late or answer.answered:  # a late loss tells nothing new
-            self._sink(answer, late)
+            self._sink(self._timed(answer), late)
 
     def finish_soon(self, answer: Answer) -> None:
         """`finish`, from inside `send`."""
@@ -83,11 +96,18 @@ class Attempt(abc.ABC):
         if self.is_sent():
             grace_s = self.outgoing.late_grace_ms / 1000
             self._timer = self._loop.call_later(grace_s, self._stop_listening)
-            self._sink(lost(Reason.TIMEOUT, message, effect=self.outgoing.effect), False)
+            timed_out = lost(Reason.TIMEOUT, message, effect=self.outgoing.effect)
+            self._sink(self._timed(timed_out), False)
         else:
             self._stop_listening()
             text = f"{message}: there was no connection yet"
-            self._sink(not_sent(Reason.TIMEOUT, text, boundary=Boundary.COMPONENT), False)
+            self._sink(not_sent(Reason.TIMEOUT, text, boundary=self.waits_for), False)
+
+    def _timed(self, answer: Answer) -> Answer:
+        if self._written_at is None:
+            return answer
+        service_ms = int((self._loop.time() - self._written_at) * 1000)
+        return msgspec.structs.replace(answer, service_ms=service_ms)
 
     def _stop_listening(self) -> None:
         self._end()

@@ -108,7 +108,7 @@ class GrpcConnection:
         try:
             metadata = self._metadata(outgoing.auth) + call_fields(outgoing.context)
             channel = await self._channels.ready()
-            request = _request(outgoing, attempt.left_ms)
+            request = _request(outgoing, attempt.stamp_ms())
         except CredentialUnavailable as missing:
             return not_sent(Reason.UNAVAILABLE, str(missing), boundary=Boundary.GATEWAY)
         except _NotConnected as why:

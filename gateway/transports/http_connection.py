@@ -201,7 +201,7 @@ class _HttpAttempt(Attempt):
         self._pool.abort(self)
 
     def payload(self) -> bytes:
-        context, left_ms = self.outgoing.context, self.left_ms
+        context, left_ms = self.outgoing.context, self.stamp_ms()
         if left_ms < context.timeout_ms - 1:  # it waited for a connection
             context = msgspec.structs.replace(context, timeout_ms=left_ms)
             self.body = with_context(context, bytes(self.outgoing.body))

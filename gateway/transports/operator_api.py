@@ -10,6 +10,11 @@ from typing import Final
 
 from acp_spec.bindings.routes import Route
 from gateway.transports.board_routes import BOARD_BUILDERS, BOARD_OPERATIONS, BOARD_ROUTES
+from gateway.transports.contract_routes import (
+    CONTRACT_BUILDERS,
+    CONTRACT_OPERATIONS,
+    CONTRACT_ROUTES,
+)
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
 from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
@@ -27,6 +32,7 @@ class Area:
 AREAS: Final[tuple[Area, ...]] = (
     Area(TOKEN_ROUTES, TOKEN_BUILDERS, TOKEN_OPERATIONS),
     Area(BOARD_ROUTES, BOARD_BUILDERS, BOARD_OPERATIONS),
+    Area(CONTRACT_ROUTES, CONTRACT_BUILDERS, CONTRACT_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

@@ -28,6 +28,7 @@ from gateway.board.audit import AuditLog
 from gateway.runtime.board import Board
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
 from gateway.telemetry.metrics import Metrics
@@ -134,6 +135,7 @@ class Services:
     workflows: Workflows
     tokens: Tokens
     audit: AuditLog
+    sla: SlaWatch
     board: Board
     evidences: Evidences
     unready: Callable[[], tuple[str, ...]]

@@ -9,6 +9,7 @@ from acp_spec.model.enums import TERMINAL_SESSION, Mode
 from acp_spec.model.errors import AcpFailure
 from acp_spec.model.payload import payload
 from acp_spec.model.session import OpenSession, SessionView
+from gateway.board.audit import AuditLog
 from gateway.engine.definition import Workflow
 from gateway.engine.events import AnyEvent
 from gateway.engine.states import SessionState
@@ -25,6 +26,7 @@ from gateway.runtime.driver import Defaults, Driver, DriverParts
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import LiveSessions
+from gateway.runtime.observing import Observers
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.pages import Pages
 from gateway.runtime.parameters import LiveParameters
@@ -32,6 +34,7 @@ from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.queueing import Admission
 from gateway.runtime.restart import open_sessions, resume_all
 from gateway.runtime.service import ServiceParts, SessionService
+from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.streams import Streams
 from gateway.runtime.tests.fake_components import FakeTargets
 from gateway.runtime.tests.virtual_time import LoopClock
@@ -40,6 +43,7 @@ from gateway.stores.event_codec import Sealer
 from gateway.stores.journal import read_events
 from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Store
+from gateway.telemetry.metrics import Metrics
 
 CARDS = (PLANNER, OBSERVER, REFLECTOR, TOOLS)
 LIMITS = OpeningLimits(
@@ -105,6 +109,9 @@ class House:
             self.store, self.sealer, workflow_of=self._workflow_of, limit=live_limit
         )
         self.seen = Seen()
+        self.metrics = Metrics()
+        self.audit = AuditLog(self.store, self.committer, now_ms=self.clock.now_ms)
+        self.sla = self._sla()
         self.recorded: list[tuple[str, int]] = []
         self.forgotten: list[str] = []
         self.driver = self._driver(limits)
@@ -127,8 +134,18 @@ class House:
             self.driver, self.targets, admitting=self.admitting, contexts=self.contexts
         )
         self.driver.executor = self.executors
+        self.executors.admitting.bar, self.sla.tell = self.sla.bar, self.driver.tell
         self.erasing = Erasing(self.driver, self.store, sealer=self.sealer, forget=self._forget)
         self.service = self._service(limits, seed)
+
+    def _sla(self) -> SlaWatch:
+        return SlaWatch(
+            self.store,
+            self.committer,
+            audit=self.audit,
+            metrics=self.metrics,
+            now_ms=self.clock.now_ms,
+        )
 
     def _driver(self, limits: OpeningLimits) -> Driver:
         return Driver(
@@ -137,7 +154,7 @@ class House:
                 sessions=self.sessions,
                 targets=self.targets,
                 clock=self.clock,
-                observer=self.seen,
+                observer=Observers(self.seen, self.sla),
                 record=lambda session_id, number: self.recorded.append((session_id, number)),
                 defaults=Defaults(timeout_ms=5_000, backoff=limits.backoff),
             )

@@ -36,6 +36,7 @@ from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import WriteThrough
@@ -293,6 +294,7 @@ class House:
                 clock=self.clock,
                 chance=chance,
             ),
+            sla=SlaWatch(store, durable, audit=audit, metrics=Metrics(), now_ms=self.clock.now_ms),
             unready=lambda: tuple(self.reasons),
             metrics=Metrics(),
         )

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from acp_spec.codec import frames
 from acp_spec.model.attach import Key
 from acp_spec.model.calls import ExecuteResponse
-from acp_spec.model.enums import Effect, SideEffect
+from acp_spec.model.enums import Boundary, Effect, SideEffect
 from acp_spec.model.payload import payload
 from gateway.runtime.connection import Answer
+from gateway.runtime.tests import virtual_time
 from gateway.transports.attach_connection import AttachConnection, Promise
 from gateway.transports.attach_link import Link
 from gateway.transports.tests.attach_house import call, served_card
@@ -194,3 +195,39 @@ def test_a_gateway_that_stops_forsakes_attempts_without_a_word() -> None:
         assert list(play.told.values()) == [[]]
 
     asyncio.run(story())
+
+
+def test_time_without_a_credit_is_no_service_time() -> None:
+    async def story() -> None:
+        play = Play()
+        play.link_up()
+        for _ in range(CREDITS + 1):
+            play.send()
+        play.drain()
+        await asyncio.sleep(2)
+        play.answer()
+        play.drain()  # the fourth is written two seconds after it was given to the connection
+        await asyncio.sleep(0.5)
+        while play.component.working:
+            play.answer()
+        served = [told[0][0].service_ms for told in play.told.values()]
+        assert served == [2_000, 2_500, 2_500, 500]
+
+    virtual_time.run(story())
+
+
+def test_whoever_never_gets_a_credit_timed_out_in_the_gateways_own_queue() -> None:
+    async def story() -> None:
+        play = Play()
+        play.link_up()
+        for _ in range(CREDITS + 1):
+            play.send()
+        play.drain()
+        await asyncio.sleep(6)
+        last = play.told["c3", 1][0][0]
+        assert last.not_sent
+        assert last.service_ms is None
+        assert last.error is not None
+        assert last.error.boundary is Boundary.GATEWAY
+
+    virtual_time.run(story())
