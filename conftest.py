@@ -20,6 +20,7 @@ from gateway.tests.served import Served, serve_gateway
 
 # tool -> Debian package; every tool a test may ask for stands here
 PACKAGES = {
+    "cc": "gcc",
     "cobc": "gnucobol",
     "curl": "curl",
     "go": "golang-go",

@@ -70,6 +70,7 @@ BROAD_EXCEPT_FILES: dict[str, str] = {
 
 # Modules that nothing imports and that are no entry point, each with the reason why it lives.
 LIVING_MODULES: dict[str, str] = {
+    "reference_components.scratchpad.program.evaluate": "the program that runs in the sandbox",
     "acp_spec.sdk.warden.watch": "a process of its own, started by acp_spec.sdk.sandbox",
     "gateway.stores.reader": "the trainer's door",
     "gateway.stores.forgetful": "a power cut, shipped for whoever tests what stands on a store",

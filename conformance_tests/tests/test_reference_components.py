@@ -19,6 +19,7 @@ TOOLS = {
     "counter": (),
     "slow": (),
     "flaky": (),
+    "scratchpad": (),
     "hotline-planner": (),
     "hotline-memory": (),
     "hotline-reflector": (),

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from acp_spec.sdk.sandbox import capabilities
 from gateway.config.settings import Settings
 
 PYTHON_MIN: Final = (3, 11)
@@ -129,29 +130,13 @@ def tool(one: Tool) -> Check:
 
 
 def sandbox() -> Iterator[Check]:
-    """What programs run by components can be held by; each is used where it is there."""
-    cgroup = Path("/sys/fs/cgroup")
-    if (cgroup / "cgroup.controllers").exists() and os.access(cgroup, os.W_OK):
-        yield Check(mark=Mark.GOOD, what="cgroup v2", found="writable: memory is limited exactly")
-    else:
-        advice = "memory is sampled every 50 ms instead; run under systemd with Delegate=yes"
-        yield Check(mark=Mark.LESS, what="cgroup v2", found="not writable", advice=advice)
-    yield _unshare()
-
-
-def _unshare() -> Check:
-    path = shutil.which("unshare")
-    advice = "programs keep the network and file system of their user: run as a user of its own"
-    if path is None:
-        return Check(mark=Mark.LESS, what="namespaces", found="no unshare", advice=advice)
-    command = [path, "--user", "--map-root-user", "--net", "true"]
-    try:
-        ran = subprocess.run(command, capture_output=True, timeout=TOOL_S, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return Check(mark=Mark.LESS, what="namespaces", found="unshare fails", advice=advice)
-    if ran.returncode:
-        return Check(mark=Mark.LESS, what="namespaces", found="not permitted", advice=advice)
-    return Check(mark=Mark.GOOD, what="namespaces", found="unshare works")
+    """What a program can be held by on this system: each guard, found out by running one."""
+    for one in capabilities():
+        what = f"sandbox {one.guard.value}"
+        if one.held:
+            yield Check(mark=Mark.GOOD, what=what, found=one.mechanism)
+        else:
+            yield Check(mark=Mark.LESS, what=what, found=f"not here: {one.why}", advice=one.advice)
 
 
 def space(data_dir: Path) -> Check:

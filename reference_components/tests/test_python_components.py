@@ -17,6 +17,7 @@ ROLES = {
     "counter": {Role.EXECUTOR},
     "slow": {Role.EXECUTOR},
     "flaky": {Role.EXECUTOR},
+    "scratchpad": {Role.EXECUTOR},
     "hotline-planner": {Role.PLANNER},
     "hotline-memory": {Role.OBSERVER},
     "hotline-reflector": {Role.REFLECTOR},

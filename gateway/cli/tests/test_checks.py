@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from acp_spec.model.sandbox import Guard
 from gateway.cli import checks
 from gateway.cli.checks import Mark, Tool
 
@@ -19,9 +20,10 @@ def test_the_doctor_speaks_of_everything_and_finds_that_tests_can_run_here(
     ran = CliRunner().invoke(root, ["doctor", "--data-dir", str(tmp_path / "new"), "--json"])
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     words = " ".join(one["what"] for one in found)
-    for what in ("Python", "libraries", "8080", "8081", "cobc", "go", "javac", "node", "cgroup"):
+    for what in ("Python", "libraries", "8080", "8081", "cobc", "go", "javac", "node"):
         assert what in words
-    assert {"namespaces", "disk space", "disk syncs"} <= {one["what"] for one in found}
+    guards = {f"sandbox {guard.value}" for guard in Guard}
+    assert guards | {"disk space", "disk syncs"} <= {one["what"] for one in found}
     assert ran.exit_code == 0
     assert all(one["advice"] for one in found if one["mark"] != "ok")
     assert not (tmp_path / "new").exists(), "looking changes nothing"

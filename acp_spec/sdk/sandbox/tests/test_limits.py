@@ -1,7 +1,6 @@
 """Each limit is met by a program that exceeds it, and named; the whole tree counts, and ends."""
 
 import dataclasses
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -63,9 +62,8 @@ print("{{}}")
     assert python(text, limits=with_limit(memory_bytes=160 * MIB)).succeeded
 
 
-def test_memory_of_a_c_program_is_held(tmp_path: Path) -> None:
-    if shutil.which("cc") is None:
-        pytest.skip("needs cc: apt-get install gcc")
+def test_memory_of_a_c_program_is_held(tmp_path: Path, needs: Callable[[str], Path]) -> None:
+    needs("cc")
     built = tmp_path / "built"
     built.mkdir(mode=0o755)
     command = ["cc", "-O1", "-o", str(built / "hungry"), str(PROGRAMS / "hungry.c")]
