@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-semantics lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -89,3 +89,6 @@ bench: setup ## measure every promised figure five times; about 20 minutes, want
 
 bench-peers: setup ## the same durable job on other engines and on ours, in turn; installs them into .build
 	@$(PY) benchmarks/bench_peers.py
+
+bench-semantics: setup ## how values find into a domain: BANKING77's names, perturbed, and foreign ones
+	@$(PY) benchmarks/bench_semantics.py

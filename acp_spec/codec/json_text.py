@@ -93,6 +93,31 @@ def splice(data: bytes, pointer: str, *, value: bytes) -> bytes:
     return data[:start] + _appended(container, last, value=value, pointer=pointer) + data[end:]
 
 
+def replaced(container: bytes, values: Mapping[str, bytes]) -> bytes:
+    """An object or array with these children's texts (by name or index) in the place of the old.
+
+    Every child must be there; all other bytes stay as they are, and the text is read once.
+    """
+    if container[:1] == b"{":
+        children = list(_MEMBERS.decode(container).items())
+        gap = _BEFORE_MEMBER
+    else:
+        elements = _ELEMENTS.decode(container)
+        children = [(str(index), child) for index, child in enumerate(elements)]
+        gap = _BEFORE_ELEMENT
+    assert values.keys() <= {name for name, _ in children}, "only what is there is replaced"
+    parts: list[bytes] = []
+    kept = end = 0
+    for name, child in children:
+        found = gap.match(container, end)
+        assert found, "the text was not checked: a key occurs twice"
+        end = found.end() + len(bytes(child))
+        if name in values:
+            parts += (container[kept : found.end()], values[name])
+            kept = end
+    return b"".join((*parts, container[kept:]))
+
+
 def object_of(fields: Sequence[tuple[str, bytes]]) -> bytes:
     """The text of an object with these members, in order; each value JSON text kept verbatim."""
     members = [msgspec.json.encode(name) + b":" + text for name, text in fields]

@@ -14,6 +14,7 @@ from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.plan import Plan
 from acp_spec.model.recovery import Option, PolicyRef, Trigger
+from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import Deviation, Feedback
 from acp_spec.model.times import parse_rfc3339
 
@@ -102,6 +103,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_left: int = 0
     retries_spent: int = 0
     late: bool = False
+    arguments_mapped: tuple[MappedValue, ...] = ()
+    output_mapped: tuple[MappedValue, ...] = ()
 
     @property
     def queued_at_ms(self) -> int:
@@ -114,6 +117,18 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def ended_at_ms(self) -> int | None:
         return _ms(self.ended_at)
+
+
+class FallbackRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """The session came while a business fallback answers (R15).
+
+    `probe`: it still went by the components, to see whether they are well. Else `rule` of `version`
+    answered, and no component was called.
+    """
+
+    probe: bool = False
+    rule: str = ""
+    version: str = ""
 
 
 class ObservationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -187,7 +202,9 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: dict[str, str] = {}
     status: SessionStatus
     fell_back: bool = False
+    fallback: FallbackRow | None = None
     input: Payload = ABSENT
+    input_mapped: tuple[MappedValue, ...] = ()
     plan: tuple[PlanVersion, ...] = ()
     calls: tuple[Attempt, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()

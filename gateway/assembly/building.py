@@ -22,10 +22,12 @@ from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
-from gateway.runtime.driver import Defaults, Driver, DriverParts
-from gateway.runtime.erasing import Erasing
+from gateway.runtime.driver import Defaults, Driver, DriverParts, Observer
+from gateway.runtime.erasing import Erasing, Forget
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
+from gateway.runtime.meaning import Meaning
+from gateway.runtime.ngrams import NgramNearest
 from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.outbox import Outbox
@@ -39,6 +41,7 @@ from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
+from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import store_path
 from gateway.stores.errors import StoreCorrupt, StoreError
@@ -165,19 +168,21 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     )
     spans = _spans(settings)
     outbox = _outbox(ground, live)
-    driver = _driver(ground, live, registry=registry, spans=spans, outbox=outbox)
+    unknown = UnknownValues(store, committer, clock=ground.clock, metrics=ground.metrics)
+    observer = Observers(Telemetry(ground.metrics, spans), ground.sla, unknown)
+    driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = ContextMaker(gateway_id=_gateway_id(ground), secret=_secret(ground))
     parameters = LiveParameters(_parameters(settings))
     executors = _executors(
         ground, driver, registry=registry, contexts=contexts, parameters=parameters
     )
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    erasing = Erasing(driver, store, sealer=ground.sealer, forget=outbox.erase)
+    erasing = Erasing(driver, store, sealer=ground.sealer, forget=_forget(outbox, unknown))
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     sessions = SessionService(
         ServiceParts(
             driver=driver,
-            openings=_openings(ground, driver, workflows=workflows),
+            openings=_openings(ground, driver, workflows=workflows, unknown=unknown),
             pages=Pages(store),
             streams=Streams(driver, store, sealer=ground.sealer),
             erasing=erasing,
@@ -255,7 +260,7 @@ def _driver(
     live: LiveSessions,
     *,
     registry: Registry,
-    spans: SpanSink,
+    observer: Observer,
     outbox: Outbox,
 ) -> Driver:
     timeout_ms = ground.settings.deadlines.default_timeout_ms
@@ -265,11 +270,22 @@ def _driver(
             sessions=live,
             targets=registry,
             clock=ground.clock,
-            observer=Observers(Telemetry(ground.metrics, spans), ground.sla),
+            observer=observer,
             record=outbox.record,
             defaults=Defaults(timeout_ms=timeout_ms, backoff=_backoff(ground.settings)),
+            meaning=Meaning(NgramNearest()),
         )
     )
+
+
+def _forget(outbox: Outbox, unknown: UnknownValues) -> Forget:
+    """Everything outside the journal that may hold a piece of a session."""
+
+    async def forget(session_id: str) -> int:
+        unknown.forget_session(session_id)
+        return await outbox.erase(session_id)
+
+    return forget
 
 
 def _watch(ground: _Ground, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
@@ -404,7 +420,9 @@ def _parameters(settings: Settings) -> Parameters:
     )
 
 
-def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openings:
+def _openings(
+    ground: _Ground, driver: Driver, *, workflows: Workflows, unknown: UnknownValues
+) -> Openings:
     settings = ground.settings
     limits = OpeningLimits(
         node=settings.node_id,
@@ -416,7 +434,9 @@ def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openi
         backoff=_backoff(settings),
         sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
     )
-    return Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
+    openings = Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
+    openings.on_refused_values = unknown.count
+    return openings
 
 
 def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:

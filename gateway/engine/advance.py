@@ -21,6 +21,7 @@ from gateway.engine.scope import SessionScope
 from gateway.engine.states import SessionState, StepState
 from gateway.engine.world import World
 from gateway.expressions.expression import ExpressionError
+from gateway.governance.meanings import refused_values
 
 
 def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
@@ -106,7 +107,8 @@ def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent
             return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
     made = calls.for_step(state, step, fields=fields, world=world)
     if isinstance(made, AcpError):
-        return _step_ended(step, world, status=StepStatus.FAILED, error=made)
+        ended = _step_ended(step, world, status=StepStatus.FAILED, error=made)
+        return msgspec.structs.replace(ended, mapped=refused_values(made))
     return made
 
 
@@ -159,7 +161,8 @@ def _begin(
         return _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=arguments)
     made = calls.for_sub_goal(state, step, goal=goal, arguments=arguments, world=world)
     if isinstance(made, AcpError):
-        return _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=made)
+        ended = _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=made)
+        return msgspec.structs.replace(ended, mapped=refused_values(made))
     return made
 
 

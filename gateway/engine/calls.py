@@ -20,11 +20,14 @@ from acp_spec.model.payload import ABSENT, Payload, payload
 from acp_spec.model.plan import SubGoal
 from gateway.engine import pins, requests
 from gateway.engine.action_schemas import arguments_problem
+from gateway.engine.argument_values import NOTHING_MAPPED, arguments_in_domain
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step
 from gateway.engine.events import CallCreated
 from gateway.engine.states import CallState, SessionState, StepState
 from gateway.engine.world import World
+from gateway.governance.meanings import Mapped
+from gateway.governance.semantics import Origin
 
 
 class Semantics(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +67,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     semantics: Semantics
     body: bytes
     arguments: bytes = b""
+    mapped: Mapped = NOTHING_MAPPED
     repeat: bool = False
 
 
@@ -76,14 +80,20 @@ def for_step(
     if offer is None:
         offer = pins.offer_for_step(step, world.catalog, labels=state.opened.labels)
     if step.role is StepRole.EXECUTE:
-        arguments = requests.arguments_of(fields)
+        origin = Origin(action=step.action, step=step.name, component=_name(offer, step))
+        found = arguments_in_domain(
+            state.workflow, origin, arguments=requests.arguments_of(fields), world=world
+        )
+        if found.refusal is not None:
+            return found.refusal
+        arguments = found.text
         problem = arguments_problem(_action(offer, step.action), arguments)
         if problem is not None:
             return problem
         text = requests.execute_body(step.action, arguments)
         semantics = _of_action(offer, step.action)
     else:
-        arguments = b""
+        arguments, found = b"", NOTHING_MAPPED
         text = requests.body(state, step, fields=fields, catalog=world.catalog)
         semantics = OF_ROLE[step.role]
     intent = Intent(
@@ -96,6 +106,7 @@ def for_step(
         semantics=semantics,
         body=text,
         arguments=arguments,
+        mapped=found,
         repeat=step.repeat,
     )
     return _created(state, intent, world=world)
@@ -116,6 +127,11 @@ def for_sub_goal(
             else f"no registered component offers the action {goal.action!r}"
         )
         return error(Reason.NO_COMPONENT, message, boundary=Boundary.GATEWAY)
+    origin = Origin(action=goal.action, step=step.name, component=_name(offer, step))
+    found = arguments_in_domain(state.workflow, origin, arguments=arguments, world=world)
+    if found.refusal is not None:
+        return found.refusal
+    arguments = found.text
     problem = arguments_problem(_action(offer, goal.action), arguments)
     if problem is not None:
         return problem
@@ -129,6 +145,7 @@ def for_sub_goal(
         semantics=_of_action(offer, goal.action),
         body=requests.execute_body(goal.action, arguments),
         arguments=arguments,
+        mapped=found,
         repeat=goal.repeat or step.repeat,
     )
     return _created(state, intent, world=world)
@@ -152,6 +169,10 @@ def _offer_for_goal(
 def _pinned(state: SessionState, key: str, *, catalog: Catalog) -> Offer | None:
     pin = state.opened.pins.get(key)
     return catalog.exact(pin) if pin else None
+
+
+def _name(offer: Offer | None, step: Step) -> str:
+    return offer.card.name if offer else step.component
 
 
 def _action(offer: Offer | None, name: str) -> Action | None:
@@ -208,6 +229,8 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
         arguments=_arguments(intent),
         reused_from=_reusable(state, intent, entry=entry, digest=digest),
         retry_of=entry.retry_of.get(goal, ""),
+        mapped=intent.mapped.values,
+        in_domain=intent.mapped.in_domain,
     )
 
 

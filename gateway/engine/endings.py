@@ -28,7 +28,11 @@ def ended(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if ending.fall_back:
         return (_fallen_back(state, world),)
     end = SessionEnded(
-        at_ms=world.at_ms, status=ending.status, error=ending.error, output=ending.output
+        at_ms=world.at_ms,
+        status=ending.status,
+        error=ending.error,
+        output=ending.output,
+        fell_back=ending.fell_back,
     )
     return (end,)
 

@@ -25,7 +25,9 @@ from acp_spec.model.enums import (
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.recovery import Decision
+from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import Deviation, Feedback
+from acp_spec.model.trajectory import FallbackRow
 
 BEHAVIOUR = 1
 """Version of `step`; a change that alters commands is guarded by `Opened.behaviour`."""
@@ -38,7 +40,11 @@ class Event(
 
 
 class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened"):
-    """The session exists. `pins`: step, role or action -> `name@version` intended (SPEC 9.6)."""
+    """The session exists. `pins`: step, role or action -> `name@version` intended (SPEC 9.6).
+
+    `mapped`: values that were not in their domain as they came, `in_domain` how many were (R13); so
+    in the other events. `fallback`: it was opened while the workflow's rules answer (R15).
+    """
 
     session_id: str
     lineage_id: str
@@ -62,6 +68,11 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     tracestate: str = ""
     baggage: str = ""
     via: tuple[str, ...] = ()
+    mapped: tuple[MappedValue, ...] = ()
+    in_domain: int = 0
+    fallback: FallbackRow | None = None
+    fallback_output: Payload = ABSENT
+    fallback_error: AcpError | None = None
 
 
 class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CallCreated"):
@@ -88,6 +99,8 @@ class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Cal
     reused_from: str = ""
     retry_of: str = ""
     manual_key: str = ""
+    mapped: tuple[MappedValue, ...] = ()
+    in_domain: int = 0
 
 
 class SubGoalEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SubGoalEnded"):
@@ -97,6 +110,7 @@ class SubGoalEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Su
     sub_goal: str
     status: StepStatus
     error: AcpError
+    mapped: tuple[MappedValue, ...] = ()
 
 
 class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepEnded"):
@@ -113,6 +127,7 @@ class StepEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="StepE
     reason: str = ""
     refused_retries: tuple[str, ...] = ()
     replan: bool = False
+    mapped: tuple[MappedValue, ...] = ()
 
 
 class Deferred(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Deferred"):
@@ -175,6 +190,8 @@ class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="At
     served_version: str = ""
     operation_poll_after_ms: int | None = None
     service_ms: int | None = None
+    mapped: tuple[MappedValue, ...] = ()
+    in_domain: int = 0
 
 
 class OperationEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="OperationEnded"):
@@ -187,6 +204,8 @@ class OperationEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="
     side_effect: SideEffect = SideEffect.UNKNOWN
     by: str = "poll"
     result_digest: str = ""
+    mapped: tuple[MappedValue, ...] = ()
+    in_domain: int = 0
 
 
 class Late(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Late"):

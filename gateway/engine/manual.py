@@ -7,6 +7,7 @@ request (LLM on a component of kind `llm`).
 import msgspec
 
 from acp_spec.bindings.errors import error
+from acp_spec.codec.json_text import splice
 from acp_spec.model.enums import Boundary, Kind, Role, StepRole, StepType
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import body_digest, call_id
@@ -14,10 +15,12 @@ from acp_spec.model.payload import ABSENT, is_absent, payload
 from acp_spec.model.session import ManualStep
 from gateway.engine import calls, pins
 from gateway.engine.action_schemas import arguments_problem
+from gateway.engine.argument_values import NOTHING_MAPPED, arguments_in_domain
 from gateway.engine.catalog import Offer
 from gateway.engine.events import CallCreated
 from gateway.engine.states import SessionState
 from gateway.engine.world import World
+from gateway.governance.semantics import Origin
 
 
 class _Payload(msgspec.Struct, frozen=True):
@@ -48,9 +51,15 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
     semantics = calls.OF_ROLE[role] if plan or action is None else calls.of_action(action)
     arguments = text if plan else bytes(asked.arguments)
     name = "" if plan else asked.action
-    refused = None if plan else arguments_problem(action, arguments)
-    if refused is not None:
-        return refused
+    found = NOTHING_MAPPED
+    if not plan:
+        origin = Origin(action=name, step=step.step_key, component=offer.card.name)
+        found = arguments_in_domain(state.workflow, origin, arguments=arguments, world=world)
+        refused = found.refusal or arguments_problem(action, found.text)
+        if refused is not None:
+            return refused
+        if found.text != arguments:
+            arguments, text = found.text, splice(text, "/arguments", value=found.text)
     return CallCreated(
         at_ms=world.at_ms,
         call_id=call_id(state.session_id, step.step_key, sub_goal="", generation=0, redo=0),
@@ -67,8 +76,10 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
         operation_timeout_ms=semantics.operation_timeout_ms,
         body=payload(text),
         body_digest=body_digest(name, arguments),
-        arguments=ABSENT if plan else asked.arguments,
+        arguments=ABSENT if plan else payload(arguments),
         manual_key=step.step_key,
+        mapped=found.values,
+        in_domain=found.in_domain,
     )
 
 

@@ -124,12 +124,16 @@ class StepState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The session will end so once no call is open; `fall_back` asks for the fallback's output."""
+    """The session will end so once no call is open; `fall_back` asks for the fallback's output.
+
+    `fell_back`: this output is one already (of a business fallback, R15).
+    """
 
     status: SessionStatus
     error: AcpError | None = None
     output: Payload = ABSENT
     fall_back: bool = False
+    fell_back: bool = False
 
 
 class PlanState(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -62,6 +62,7 @@ def begin(workflow: Workflow | None, opened: Opened) -> tuple[SessionState, list
         budget_left=opened.retry_budget,
         deadline_at_ms=opened.at_ms + opened.deadline_ms if opened.deadline_ms else 0,
         steps={step.name: StepState() for step in workflow.steps} if workflow else {},
+        ending=_answered(opened),
     )
     commands: list[Command] = []
     if state.deadline_at_ms:
@@ -70,6 +71,19 @@ def begin(workflow: Workflow | None, opened: Opened) -> tuple[SessionState, list
         commands.append(Advance())
     state.commands_digest = commands_digest(b"", commands)
     return state, commands
+
+
+def _answered(opened: Opened) -> Ending | None:
+    """The end of a session that the rules of a business fallback answered: it calls nobody."""
+    if opened.fallback is None or opened.fallback.probe:
+        return None
+    failed = opened.fallback_error is not None
+    return Ending(
+        status=SessionStatus.FAILED if failed else SessionStatus.SUCCEEDED,
+        output=opened.fallback_output,
+        error=opened.fallback_error,
+        fell_back=True,
+    )
 
 
 def step(state: SessionState, event: AnyEvent) -> tuple[SessionState, list[Command]]:

@@ -44,7 +44,9 @@ def trajectory(state: SessionState) -> Trajectory:
         labels=opened.labels,
         status=state.status,
         fell_back=state.fell_back,
+        fallback=opened.fallback,
         input=opened.input,
+        input_mapped=opened.mapped,
         plan=_plans(state),
         calls=tuple(row for call in state.calls.values() for row in attempts(state, call)),
         decisions=_decisions(state),
@@ -153,6 +155,7 @@ def _call_row(call: CallState) -> Attempt:
         effect=created.effect,
         arguments=created.arguments if created.role is StepRole.EXECUTE else created.body,
         retry_of=created.retry_of,
+        arguments_mapped=created.mapped,
     )
 
 
@@ -173,6 +176,7 @@ def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> At
         row |= _start(started)
     if final is not None:
         row["ended_at"] = rfc3339(final.at_ms)
+        row["output_mapped"] = final.mapped
         row["error"] = final.error or _refusal(call, attempt)
         if final.error is None:
             row["output"] = _output(call, final.response)

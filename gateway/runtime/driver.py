@@ -40,6 +40,7 @@ from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Clock
 from gateway.runtime.committer import Committer
 from gateway.runtime.live import Erased, Live, LiveSessions
+from gateway.runtime.meaning import NO_GUESSES, Meaning
 from gateway.runtime.targets import Targets
 from gateway.runtime.timers import Timers
 from gateway.stores.ports import Table
@@ -93,6 +94,7 @@ class DriverParts:
     observer: Observer
     record: RecordTrajectory
     defaults: Defaults
+    meaning: Meaning = NO_GUESSES
 
 
 class Driver:
@@ -105,6 +107,7 @@ class Driver:
         self.sessions = parts.sessions
         self.clock = parts.clock
         self.catalog = parts.targets.catalog
+        self.meaning = parts.meaning
         self._targets = parts.targets
         self._observer = parts.observer
         self._record = parts.record
@@ -181,6 +184,7 @@ class Driver:
             at_ms=self.now_ms(live),
             catalog=self.catalog(),
             default_timeout_ms=self._defaults.timeout_ms,
+            nearest=self.meaning.nearest,
         )
 
     def card_of(self, call: CallState) -> Card | None:

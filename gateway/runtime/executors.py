@@ -210,6 +210,7 @@ class Executors:
             operation_poll_after_ms=answer.operation_poll_after_ms,
             service_ms=answer.service_ms,
         )
+        ended = self._driver.meaning.of_answer(live.state, ended)
         call = live.state.calls[command.call_id]
         action = call.created.action
         return (
@@ -318,6 +319,7 @@ class Executors:
             fresh, call = current
             at_ms = self._driver.now_ms(fresh)
             ended = ended_from_state(call, found, at_ms=at_ms)
+            ended = self._driver.meaning.of_answer(fresh.state, ended)
             card = self._driver.card_of(call)
             self._driver.feed(fresh, checked_operation(ended, card, action=call.created.action))
 

@@ -5,6 +5,7 @@ key is taken in the batch that opens its session, so a crash leaves both or neit
 """
 
 import hashlib
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -14,6 +15,8 @@ from acp_spec.codec.json import encode
 from acp_spec.model.enums import Boundary, Mode
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.ids import lineage_id, session_id
+from acp_spec.model.payload import payload
+from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import OpenSession
 from gateway.engine.catalog import Catalog
 from gateway.engine.contract_checks import input_problem
@@ -25,6 +28,7 @@ from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
 from gateway.runtime.principal import Principal, Trace
+from gateway.runtime.unknown_values import INPUT, Seen
 from gateway.runtime.workflows import Workflows
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import session_key_row
@@ -57,6 +61,13 @@ class KeyRow(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
+OnRefusedValues = Callable[[Seen, tuple[MappedValue, ...]], None]
+
+
+def _nobody_keeps(where: Seen, values: tuple[MappedValue, ...], /) -> None:
+    pass
+
+
 class Openings:
     """Opens sessions of one gateway."""
 
@@ -77,6 +88,8 @@ class Openings:
         self._unwritten_keys: dict[bytes, KeyRow] = {}
         self.closed = False
         """Set when the gateway stops: what is open may end, nothing new begins."""
+        self.on_refused_values: OnRefusedValues = _nobody_keeps
+        """Told of values that kept a session from opening: no event ever tells of them."""
         self._pins_of: Catalog | None = None
         self._pins_by_workflow: dict[str, dict[str, str]] = {}
 
@@ -100,10 +113,20 @@ class Openings:
                 error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
             )
         workflow = self._workflow(request)
+        found = self._driver.meaning.of_input(workflow, request.input)
+        if found.refusal is not None:
+            reference = f"{workflow.name}@{workflow.version}" if workflow else ""
+            where = Seen(tenant=principal.tenant, workflow=reference, field=INPUT)
+            self.on_refused_values(where, found.values)
+            raise AcpFailure(found.refusal)
+        if found.values:
+            request = msgspec.structs.replace(request, input=payload(found.text))
         broken = input_problem(workflow, bytes(request.input))
         if broken is not None:
             raise AcpFailure(broken)
         opened = self._opened(request, principal, trace=trace, workflow=workflow, digest=digest)
+        if found.values or found.in_domain:
+            opened = msgspec.structs.replace(opened, mapped=found.values, in_domain=found.in_domain)
         self._driver.open(workflow, opened)
         if request.session_key:
             self._take_key(request.session_key, opened)

@@ -49,6 +49,7 @@ from gateway.engine.states import (
     version_met,
 )
 from gateway.engine.trajectories import trajectory
+from gateway.governance.meanings import refused_values
 from gateway.rewards.given import rewards
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
@@ -60,6 +61,7 @@ from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.streams import Streams
+from gateway.runtime.unknown_values import Seen
 from gateway.runtime.wakeup import Wakeup
 
 
@@ -169,6 +171,7 @@ class SessionService:
             named = msgspec.structs.replace(step, step_key=key)
             made = manual_call(state, named, world=self._driver.world(live))
             if isinstance(made, AcpError):
+                self._keep_refused(state, made, key=key)
                 raise AcpFailure(made)
             self._driver.feed(live, made)
         else:
@@ -182,6 +185,17 @@ class SessionService:
         state = live.state  # a change was synced, but a later one may have settled the step
         await self._driver.committer.synced()
         return views.step_result(state, state.calls[call_id])
+
+    def _keep_refused(self, state: SessionState, refusal: AcpError, *, key: str) -> None:
+        """Values that kept a step from being made: no event tells of them."""
+        opened = state.opened
+        where = Seen(
+            tenant=opened.tenant,
+            workflow=opened.workflow,
+            field=f"arguments of {key}",
+            session_id=opened.session_id,
+        )
+        self._openings.on_refused_values(where, refused_values(refusal))
 
     async def step_result(
         self, session_id: str, step_key: str, *, principal: Principal
@@ -303,9 +317,9 @@ class SessionService:
     def _complete(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
         at_ms = self._driver.now_ms(live)
         card = self._driver.card_of(call)
-        ended = checked_operation(
-            ended_from_callback(call, result, at_ms=at_ms), card, action=call.created.action
-        )
+        ended = ended_from_callback(call, result, at_ms=at_ms)
+        ended = self._driver.meaning.of_answer(live.state, ended)
+        ended = checked_operation(ended, card, action=call.created.action)
         if call.phase is Phase.OPERATION:
             self._driver.feed(live, ended)
             return

@@ -58,6 +58,9 @@ class Metrics:
         self._sla_barred = self._counts(
             "sla_barred_calls", "Calls not made during a breach", "workflow", "component"
         )
+        self._values = self._counts(
+            "semantic_values", "Values looked up in a domain", "workflow", "how"
+        )
         self._loop_failures = self._counts(
             "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
@@ -96,6 +99,10 @@ class Metrics:
     def sla_barred(self, workflow: str, component: str) -> None:
         """A call was not made because of a breach."""
         self._sla_barred.at(workflow, component).add()
+
+    def values_mapped(self, workflow: str, how: str, *, count: int = 1) -> None:
+        """Values with a declared domain came in; `how` they were found there, or REFUSED."""
+        self._values.at(workflow, how).add(count)
 
     def loop_failed(self, loop: str) -> None:
         """A loop that must live caught what it did not expect."""

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import rfc8785
@@ -20,6 +20,7 @@ from acp_spec.codec.json_text import (
     object_of,
     parse_pointer,
     path_to_pointer,
+    replaced,
     splice,
 )
 from acp_spec.codec.scan import check_payload
@@ -265,3 +266,23 @@ def test_integers_over_64_bits_are_written_only_where_a_double_holds_them_exactl
     assert canonical(10**20) == b"100000000000000000000"
     with pytest.raises(CanonicalError, match="precision"):
         canonical(2**64)  # as a double RFC 8785 prints it as 18446744073709552000
+
+
+def test_replacing_children_reads_the_text_once_and_keeps_every_other_byte() -> None:
+    text = b'{ "a" : 0.10 ,"b\\"c":[1, 2],\n"d" :"x"}'
+    assert replaced(text, {"a": b"9", 'b"c': b'"new"', "d": b"[ ]"}) == (
+        b'{ "a" : 9 ,"b\\"c":"new",\n"d" :[ ]}'
+    )
+    assert replaced(b"[ 1,2 , 3]", {"1": b"{}"}) == b"[ 1,{} , 3]"
+    assert replaced(text, {}) == text
+
+
+@given(st.dictionaries(st.text(max_size=4), st.integers(), min_size=1, max_size=6), st.data())
+def test_replacing_is_what_splicing_each_by_itself_is(members: dict[str, int], data: Any) -> None:
+    text = json.dumps(members, indent=data.draw(st.sampled_from([None, 1]))).encode()
+    chosen = data.draw(st.lists(st.sampled_from(sorted(members)), unique=True))
+    values = {name: b'"%d"' % place for place, name in enumerate(chosen)}
+    expected = text
+    for name, value in values.items():
+        expected = splice(expected, path_to_pointer([name]), value=value)
+    assert replaced(text, values) == expected

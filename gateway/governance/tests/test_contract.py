@@ -23,8 +23,16 @@ sla:
     min_samples: 50
     on_breach: refuse
   hotline-planner: {max_latency_ms: 900}
-semantics: {fields: {}}
-fallback: {rules: []}
+semantics:
+  domains: {intent: {values: {FEE: [charge], BALANCE: []}, threshold: 0.8, folded: true}}
+  fields: [{in: input, at: /intent, domain: intent}]
+  cases: [{domain: intent, value: Charge, means: FEE}, {domain: intent, value: x, means: null}]
+fallback:
+  version: "3"
+  after_failures: 4
+  counts: [timeout]
+  rules: [{name: small, when: "input.n < 9", output: {to: clerk}}, {name: rest, output: "input.n"}]
+  drill: {every_ms: 60000, keep: 5, inputs: [{input: {n: 1}, rule: small, output: {to: clerk}}]}
 allowed_actions: [ledger.fee, "rates.*"]
 plan:
   max_sub_goals: 6

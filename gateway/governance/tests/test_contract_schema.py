@@ -7,7 +7,15 @@ from typing import Any, Final
 import jsonschema_rs
 
 from acp_spec.codec.yaml_tree import json_text, read_tree
-from gateway.governance import contract, plan_guard, sla
+from gateway.governance import (
+    business_fallback,
+    contract,
+    fallback_track,
+    plan_guard,
+    semantics,
+    sla,
+)
+from gateway.governance.domains import THRESHOLD_DEFAULT
 from gateway.governance.tests.test_contract import WHOLE
 
 SCHEMA: Final[Any] = json.loads(
@@ -25,6 +33,16 @@ def test_the_schema_has_exactly_the_keys_that_the_reader_knows() -> None:
     assert set(SCHEMA["properties"]) == set(contract.KEYS)
     assert set(SCHEMA["properties"]["plan"]["properties"]) == set(plan_guard.KEYS)
     assert set(SCHEMA["$defs"]["sla"]["properties"]) == set(sla.KEYS)
+    sections, parts = SCHEMA["properties"], SCHEMA["$defs"]
+    assert set(sections["semantics"]["properties"]) == set(semantics.KEYS)
+    assert set(parts["domain"]["properties"]) == set(semantics.DOMAIN_KEYS)
+    assert set(parts["field"]["properties"]) == set(semantics.FIELD_KEYS)
+    assert set(parts["case"]["properties"]) == set(semantics.CASE_KEYS)
+    rules = sections["fallback"]["properties"]
+    assert set(rules) == set(business_fallback.KEYS)
+    assert set(parts["rule"]["properties"]) == set(business_fallback.RULE_KEYS)
+    assert set(rules["drill"]["properties"]) == set(business_fallback.DRILL_KEYS)
+    assert set(parts["drill_input"]["properties"]) == set(business_fallback.INPUT_KEYS)
 
 
 def test_choices_and_bounds_are_those_of_the_reader() -> None:
@@ -38,3 +56,13 @@ def test_choices_and_bounds_are_those_of_the_reader() -> None:
     plan = SCHEMA["properties"]["plan"]["properties"]
     assert plan["max_sub_goals"]["maximum"] == plan_guard.SUB_GOALS_MOST
     assert plan["max_arguments_bytes"]["maximum"] == plan_guard.ARGUMENTS_BYTES_MOST
+    assert SCHEMA["$defs"]["domain"]["properties"]["threshold"]["default"] == THRESHOLD_DEFAULT
+    fallback = SCHEMA["properties"]["fallback"]["properties"]
+    assert fallback["after_failures"]["default"] == fallback_track.AFTER_FAILURES
+    assert fallback["probe_every"]["default"] == fallback_track.PROBE_EVERY
+    assert fallback["return_after"]["default"] == fallback_track.RETURN_AFTER
+    assert fallback["rules"]["maxItems"] == business_fallback.RULES_MAX
+    drill = fallback["drill"]["properties"]
+    assert drill["every_ms"]["minimum"] == business_fallback.EVERY_MS_LEAST
+    assert drill["every_ms"]["maximum"] == business_fallback.EVERY_MS_MOST
+    assert drill["keep"]["maximum"] == business_fallback.KEEP_MAX
