@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from acp_spec.model.enums import StepType
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.governing import board_of, evidences_of
+from gateway.assembly.identity import callback_secret, gateway_id
+from gateway.assembly.understanding import forget_everywhere, meaning
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -23,11 +25,9 @@ from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Defaults, Driver, DriverParts, Observer
-from gateway.runtime.erasing import Erasing, Forget
+from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
-from gateway.runtime.meaning import Meaning
-from gateway.runtime.ngrams import NgramNearest
 from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.outbox import Outbox
@@ -46,7 +46,7 @@ from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import store_path
 from gateway.stores.errors import StoreCorrupt, StoreError
 from gateway.stores.event_codec import Sealer
-from gateway.stores.ports import Store, Table
+from gateway.stores.ports import Store
 from gateway.stores.rocksdb import RocksStore
 from gateway.stores.trajectory_log import TrajectoryLog
 from gateway.stores.watched import WatchedStore
@@ -62,8 +62,7 @@ from gateway.transports.ports import Services
 
 log = get_log("gateway")
 
-SECRET_KEY, ID_KEY = b"callback-secret", b"gateway-id"
-SECRET_BYTES, ID_BYTES = 32, 8
+INSTANCE_ID_BYTES = 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,13 +170,15 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     unknown = UnknownValues(store, committer, clock=ground.clock, metrics=ground.metrics)
     observer = Observers(Telemetry(ground.metrics, spans), ground.sla, unknown)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
-    contexts = ContextMaker(gateway_id=_gateway_id(ground), secret=_secret(ground))
+    contexts = _contexts(ground)
     parameters = LiveParameters(_parameters(settings))
     executors = _executors(
         ground, driver, registry=registry, contexts=contexts, parameters=parameters
     )
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    erasing = Erasing(driver, store, sealer=ground.sealer, forget=_forget(outbox, unknown))
+    erasing = Erasing(
+        driver, store, sealer=ground.sealer, forget=forget_everywhere(outbox, unknown)
+    )
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     sessions = SessionService(
         ServiceParts(
@@ -215,6 +216,11 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         spans=spans,
         unready=ground.unready,
     )
+
+
+def _contexts(ground: _Ground) -> ContextMaker:
+    store, chance = ground.store, ground.chance
+    return ContextMaker(gateway_id=gateway_id(store, chance), secret=callback_secret(store, chance))
 
 
 def _services(
@@ -273,19 +279,9 @@ def _driver(
             observer=observer,
             record=outbox.record,
             defaults=Defaults(timeout_ms=timeout_ms, backoff=_backoff(ground.settings)),
-            meaning=Meaning(NgramNearest()),
+            meaning=meaning(),
         )
     )
-
-
-def _forget(outbox: Outbox, unknown: UnknownValues) -> Forget:
-    """Everything outside the journal that may hold a piece of a session."""
-
-    async def forget(session_id: str) -> int:
-        unknown.forget_session(session_id)
-        return await outbox.erase(session_id)
-
-    return forget
 
 
 def _watch(ground: _Ground, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
@@ -320,7 +316,7 @@ def _hub(ground: _Ground, registry: Registry, *, orphans: Orphans) -> AttachHub:
         registry,
         orphans,
         after_sync=ground.committer.after_sync,
-        new_id=lambda: chance.random_bytes(ID_BYTES * 2).hex(),
+        new_id=lambda: chance.random_bytes(INSTANCE_ID_BYTES).hex(),
         options=AttachOptions(
             reattach_grace_ms=settings.grace.reattach_grace_ms,
             heartbeat_ms=settings.leases.attach_heartbeat_ms,
@@ -488,24 +484,3 @@ def _gate(settings: Settings, tokens: Tokens) -> Gate:
         hosts=served_hosts(settings),
         origins=settings.http.allowed_origins,
     )
-
-
-def _secret(ground: _Ground) -> bytes:
-    """The secret behind call-back tokens; made once, so that a token outlives a restart."""
-    return _kept(ground, SECRET_KEY, count=SECRET_BYTES)
-
-
-def _gateway_id(ground: _Ground) -> str:
-    """The id in `via`: of this data directory, whatever its address."""
-    return _kept(ground, ID_KEY, count=ID_BYTES).hex()
-
-
-def _kept(ground: _Ground, key: bytes, *, count: int) -> bytes:
-    value = ground.store.get(Table.META, key)
-    if value is None:
-        value = ground.chance.random_bytes(count)
-        batch = ground.store.batch()
-        batch.put(Table.META, key, value)
-        ground.store.write(batch)
-        ground.store.sync()
-    return value
