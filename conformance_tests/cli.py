@@ -28,7 +28,15 @@ def check(
         list[str] | None, typer.Option(help="URL; name both bindings by giving it twice.")
     ] = None,
     kind: Annotated[str, typer.Option(help="component, gateway or sdk.")] = "component",
-    transport: Annotated[str, typer.Option(help="http or grpc; by the URL's scheme.")] = "",
+    transport: Annotated[
+        str, typer.Option(help="http or grpc, by the URL's scheme; or attach.")
+    ] = "",
+    attach_bind: Annotated[
+        str, typer.Option(help="Where a component that attaches dials in.")
+    ] = "127.0.0.1:0",
+    command: Annotated[
+        str, typer.Option(help="Starts the component that attaches; ACP_ATTACH says where to.")
+    ] = "",
     fixtures: Annotated[Path | None, typer.Option(help="Safe calls, tokens: YAML.")] = None,
     allow_side_effects: Annotated[
         bool, typer.Option("--allow-side-effects", help="Also send examples not marked safe.")
@@ -45,19 +53,21 @@ def check(
     if context.invoked_subcommand is not None:
         return
     from conformance_tests.report import to_json, to_text, write_reports
+    from conformance_tests.runner.dialling import started_by, telling
     from conformance_tests.runner.suite import Wrong, options_of, read_known, run_suite
 
     out = Output(json=json)
     try:
         options = options_of(
-            _targets(target or [], transport=transport, out=out),
+            _targets(target or [], transport=transport, kind=kind, out=out),
             kind,
             fixtures=fixtures,
             seed=seed,
             allow_side_effects=allow_side_effects,
-        )
+        ).attached_at(attach_bind if transport == "attach" else "")
         options = options.limited(tuple(only or ()))
-        run = asyncio.run(run_suite(options, known=read_known(known_failing)))
+        dial = started_by(command) if command else telling(out.note)
+        run = asyncio.run(run_suite(options, known=read_known(known_failing), dial=dial))
     except Wrong as problem:
         wrong_use(out, str(problem))
     if report is not None:
@@ -66,17 +76,21 @@ def check(
     raise typer.Exit(Exit.FAILED if run.failed else Exit.OK)
 
 
-def _targets(stated: list[str], *, transport: str, out: Output) -> tuple[str, ...]:
-    if not stated:
-        wrong_use(out, "Name what to check: --target http://127.0.0.1:9001")
-    if transport == "attach":
+def _targets(stated: list[str], *, transport: str, kind: str, out: Output) -> tuple[str, ...]:
+    if transport == "attach" and kind == "gateway":
+        wrong_use(out, "A gateway's side of attach is checked with its --target grpc://host:port.")
+    if transport == "attach" and stated:
         wrong_use(
             out,
-            "Attach has no requirement ids yet (SPEC.md section 10), so there is nothing to check "
-            "over it; name the component's http or grpc address.",
+            "A component that attaches has no address: leave out --target, and start it with "
+            "--command, or point it to --attach-bind.",
         )
+    if transport == "attach":
+        return ()
+    if not stated:
+        wrong_use(out, "Name what to check: --target http://127.0.0.1:9001")
     if transport and transport not in SCHEMES:
-        wrong_use(out, f"--transport is http or grpc, not {transport!r}")
+        wrong_use(out, f"--transport is http, grpc or attach, not {transport!r}")
     urls = tuple(url if "://" in url else f"{transport or 'http'}://{url}" for url in stated)
     for url in urls:
         if transport and url.partition("://")[0] not in SCHEMES[transport]:

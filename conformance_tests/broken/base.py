@@ -32,10 +32,10 @@ MS = {"type": "object", "properties": {"ms": {"type": "integer", "minimum": 0}},
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
-def make(name: str = "correct") -> Component:
+def make(name: str = "correct", *, max_request_bytes: int = MAX_REQUEST_BYTES) -> Component:
     """A fresh component with nothing counted and nothing remembered."""
     component = Component(
-        name, "1.2.3", limits=Limits(max_request_bytes=MAX_REQUEST_BYTES, max_concurrency=64)
+        name, "1.2.3", limits=Limits(max_request_bytes=max_request_bytes, max_concurrency=64)
     )
     add_greeting(component)
     add_test_actions(component)

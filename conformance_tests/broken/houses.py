@@ -13,7 +13,7 @@ from conformance_tests.broken.epoch import EPOCH
 from conformance_tests.broken.gateway import BrokenGateway, before
 from conformance_tests.broken.gateway_process import GatewayProcess, running_gateway
 from conformance_tests.broken.http_layer import HttpLayer
-from conformance_tests.broken.peer import TOKEN, BrokenPeer, serving
+from conformance_tests.broken.peer import TOKEN, BrokenPeer, attaching, serving
 from conformance_tests.broken.peers import peers_of
 from conformance_tests.broken.verdicts import Caught, judge, not_green
 from conformance_tests.runner.component_suite import Options, run_component
@@ -26,6 +26,8 @@ from conformance_tests.stage.actors import as_it_came
 
 AT_ONCE = 2
 """Most of a run waits, so that two side by side keep one core busy and no clock late."""
+ATTACHED_AT_ONCE = 8
+"""Runs over attach wait more: for streams that drop, and for silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +52,20 @@ def run_batch(batch: Batch) -> list[Caught]:
 
 async def component_batch(ids: Sequence[str]) -> list[Caught]:
     """Each peer on ports of its own. Raises NotGreen."""
-    _must_be_green(await run_component_against(None))
     peers, free = peers_of(Party.COMPONENT), asyncio.Semaphore(AT_ONCE)
+    attaching_free = asyncio.Semaphore(ATTACHED_AT_ONCE)
+    chosen = [peer for id_ in ids if isinstance(peer := peers[id_], BrokenPeer)]
+    if any(peer.attach is None for peer in chosen):
+        _must_be_green(await run_component_against(None))
+    if any(peer.attach is not None for peer in chosen):
+        _must_be_green(await run_attached_against(None))
 
     async def one(id_: str) -> Caught:
         peer = peers[id_]
         assert isinstance(peer, BrokenPeer)
+        if peer.attach is not None:
+            async with attaching_free:
+                return judge(Party.COMPONENT, peer, run=await run_attached_against(peer))
         async with free:
             return judge(Party.COMPONENT, peer, run=await run_component_against(peer))
 
@@ -66,7 +76,19 @@ async def run_component_against(peer: BrokenPeer | None) -> Run:
     """The whole component suite against one peer over both bindings; None = the correct one."""
     async with serving(peer) as urls:
         fixtures = Fixtures(token=TOKEN, exposed=True)
-        return await run_component(Options(targets=urls, kind=Party.SDK, fixtures=fixtures))
+        options = Options(targets=urls, kind=Party.SDK, fixtures=fixtures)
+        return await run_component(options.limited(_cases_over({"http", "grpc"})))
+
+
+async def run_attached_against(peer: BrokenPeer | None) -> Run:
+    """Every case that goes over attach, against one peer that attaches; None = the correct one."""
+    options = Options(targets=(), kind=Party.SDK, attach_bind="127.0.0.1:0")
+    options = options.limited(_cases_over({"attach"}))
+    return await run_component(options, dial=lambda url: attaching(peer, url))
+
+
+def _cases_over(bindings: set[str]) -> tuple[str, ...]:
+    return tuple(case.id for case in library(Party.SDK) if bindings & set(case.over))
 
 
 async def gateway_batch(ids: Sequence[str], *, restarting: bool) -> list[Caught]:

@@ -1,5 +1,6 @@
 """Starts the correct component behind the layers of one broken peer, on free ports of loopback."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from acp_spec.model.card import Card
+from acp_spec.sdk.attach import Attachment, Refused
 from acp_spec.sdk.component import Component
 from acp_spec.sdk.dispatch import Dispatcher
 from acp_spec.sdk.grpc_server import GrpcFront, server_options
 from acp_spec.sdk.http_server import HttpFront
+from conformance_tests.broken.attach_layer import AttachRule, LayeredDialling
 from conformance_tests.broken.base import make
 from conformance_tests.broken.grpc_layer import GrpcLayer, GrpcRule
 from conformance_tests.broken.http_layer import App, HttpLayer, Rule
@@ -31,6 +34,7 @@ class BrokenPeer:
     does: str
     http: Callable[[], Rule] | None = None
     grpc: Callable[[], GrpcRule] | None = None
+    attach: Callable[[], AttachRule] | None = None
     card: Callable[[Card], Card] | None = None
     component: Callable[[], Component] = make
     without_health: bool = False
@@ -56,6 +60,36 @@ async def serving(peer: BrokenPeer | None) -> AsyncIterator[tuple[str, ...]]:
         yield http, rpc
     dispatcher.stop_all()
     dispatcher.close()
+
+
+ATTACHED_REQUEST_BYTES = 512 * 1024
+"""More than one frame of attach."""
+
+
+@contextlib.asynccontextmanager
+async def attaching(peer: BrokenPeer | None, url: str) -> AsyncIterator[None]:
+    """The peer (None = the correct one) attaches to `url` and stays attached."""
+    rule = peer.attach() if peer is not None and peer.attach is not None else AttachRule()
+    dialling = LayeredDialling(target=url, instance_id="conformance-peer", rule=rule)
+    staying = asyncio.create_task(_stay(dialling))
+    try:
+        yield
+    finally:
+        staying.cancel()
+        await asyncio.gather(staying, return_exceptions=True)
+
+
+async def _stay(dialling: LayeredDialling) -> None:
+    component = make(max_request_bytes=ATTACHED_REQUEST_BYTES)
+    while True:
+        attachment = Attachment(component, dialling)
+        try:
+            await attachment.run()
+        except Refused:
+            if not dialling.rule.stays:
+                return
+        finally:
+            attachment.close()
 
 
 class Recarded(Component):

@@ -3,6 +3,7 @@
 from typing import Final, TypeAlias
 
 from conformance_tests.broken import (
+    attach_peers,
     call_peers,
     card_peers,
     error_peers,
@@ -29,6 +30,7 @@ COMPONENT_PEERS: Final = (
     *card_peers.PEERS,
     *key_peers.PEERS,
     *error_peers.PEERS,
+    *attach_peers.PEERS,
 )
 GATEWAYS: Final = (
     *gateway_wire.GATEWAYS,

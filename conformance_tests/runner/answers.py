@@ -52,7 +52,8 @@ class Answer:
         """One line for a person: what this answer is."""
         if self.ok:
             return f"success{f' ({self.status})' if self.status else ''}"
-        status = f"HTTP {self.status}" if self.binding == "http" else f"gRPC {self.grpc}"
+        carried = {"http": f"HTTP {self.status}", "grpc": f"gRPC {self.grpc}"}
+        status = carried.get(self.binding, self.binding)
         return f"{status} {self.code or 'without a code'} {self.reason}".rstrip()
 
 

@@ -160,6 +160,11 @@ def _contains(found: Value, operand: Value) -> str | None:
     return None if str(operand) in str(found) else f"{found!r} lacks {operand!r}"
 
 
+def _without(found: Value, operand: Value) -> str | None:
+    lacks = isinstance(found, list) and operand not in found
+    return None if lacks else f"{found!r} holds {operand!r}"
+
+
 def _differs(found: Value, operand: Value) -> str | None:
     return f"is {operand!r} too" if found == operand else None
 
@@ -197,6 +202,7 @@ _OPERATORS: Final[dict[str, Callable[[Value, Value], str | None]]] = {
     "max": _max,
     "length": _length,
     "contains": _contains,
+    "without": _without,
     "differs": _differs,
     "not_below": _not_below,
     "third_above": _third_above,

@@ -5,11 +5,15 @@ Scenarios run side by side (most of them wait); those that say `alone` follow on
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from conformance_tests.messages.tree import Tree
+from conformance_tests.raw.attach_end import AttachEnd
 from conformance_tests.raw.http1 import Unreachable
 from conformance_tests.runner.answers import Exchange
+from conformance_tests.runner.attach_orders import OrderedPeer
+from conformance_tests.runner.dialling import Dial, told
 from conformance_tests.runner.expansion import Planned, plan
 from conformance_tests.runner.fixtures import Fixtures
 from conformance_tests.runner.library import Case, library
@@ -23,6 +27,9 @@ from conformance_tests.runner.watching import watch
 SIDE_BY_SIDE = 8
 """Scenarios at once: enough that waiting ones cost nothing, few enough for a small component."""
 
+COMES_WITHIN_S = 60.0
+"""Until a component that attaches has started and dialled; others answer or refuse at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -33,22 +40,45 @@ class Options:
     fixtures: Fixtures = field(default_factory=Fixtures)
     allow_side_effects: bool = False
     seed: int = 1
+    attach_bind: str = ""
+    """Where a component that attaches dials in; the suite plays the gateway's side there."""
     only: tuple[str, ...] = ()
     """Requirement or case ids; empty = all. A filtered run says so in its report."""
+
+    @property
+    def target(self) -> str:
+        """Whom the report names."""
+        return " ".join(
+            (*self.targets, *([f"attach {self.attach_bind}"] if self.attach_bind else []))
+        )
+
+    def attached_at(self, bind: str) -> "Options":
+        """The same, with a component that dials in there."""
+        return replace(self, attach_bind=bind)
 
     def limited(self, only: tuple[str, ...]) -> "Options":
         """The same, for some requirements or cases."""
         return replace(self, only=only)
 
 
-async def run_component(options: Options) -> Run:
-    """Run every case. Raises ValueError for a target that is no URL."""
+async def run_component(options: Options, *, dial: Dial = told) -> Run:
+    """Run every case; `dial` sees to it that a component that attaches does.
+
+    Raises ValueError for a target that is no URL, OSError for an address that cannot be bound.
+    """
+    library(options.kind)  # read before anything waits for a heartbeat
     peers = {p.binding: p for p in (_peer(url, options) for url in options.targets)}
-    try:
-        return await _run(peers, options)
-    finally:
+    async with AsyncExitStack() as open_:
         for peer in peers.values():
-            await peer.close()
+            open_.push_async_callback(peer.close)
+        if options.attach_bind:
+            end = AttachEnd(options.attach_bind)
+            await end.start()
+            attached = OrderedPeer(end)
+            open_.push_async_callback(attached.close)
+            await open_.enter_async_context(dial(end.url))
+            peers[attached.binding] = attached
+        return await _run(peers, options)
 
 
 def _peer(url: str, options: Options) -> Peer:
@@ -81,7 +111,7 @@ async def _run(peers: dict[str, Peer], options: Options) -> Run:
     order = {entry.id: number for number, entry in enumerate(planned)}
     results.sort(key=lambda result: order.get(result.id, len(order)))
     return Run(
-        target=" ".join(options.targets),
+        target=options.target,
         kind=options.kind.value,
         seed=options.seed,
         results=tuple(results),
@@ -90,7 +120,7 @@ async def _run(peers: dict[str, Peer], options: Options) -> Run:
 
 
 async def _card(peer: Peer) -> Tree:
-    answer = await peer.ask(Ask(do="describe"))
+    answer = await peer.ask(Ask(do="describe", timeout_s=COMES_WITHIN_S))
     if not answer.ok or answer.tree is None:
         raise Unreachable(f"{peer.url} does not describe itself: {answer.said}")
     return answer.tree
@@ -100,7 +130,7 @@ def _unreachable(cases: Sequence[Case], options: Options, *, problem: str) -> Ru
     planned = [Planned(case=case, binding="") for case in cases]
     results = tuple(entry.result(Outcome.NOT_TESTED, reason=problem) for entry in planned)
     return Run(
-        target=" ".join(options.targets),
+        target=options.target,
         kind=options.kind.value,
         seed=options.seed,
         results=results,

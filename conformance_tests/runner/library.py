@@ -17,7 +17,7 @@ import yaml
 from conformance_tests.messages.tree import Text, Tree, Value
 from conformance_tests.runner.requirements import Party, Requirement, requirements
 
-BINDINGS = ("http", "grpc")
+BINDINGS = ("http", "grpc", "attach")
 CASE_KEYS = frozenset(
     {
         "requirement",
@@ -37,7 +37,7 @@ STEP_KEYS = frozenset(
     {"do", "as", "given", "wrong", "expect", "message", "drop", "context", "headers", "same", "raw"}
     | {"action", "arguments", "example", "ms", "together", "until", "path", "http", "grpc", "to"}
     | {"body", "stream", "pad", "only_if", "input", "query", "token", "wait_s", "by", "of"}
-    | {"at_least", "says"}
+    | {"at_least", "says", "attach", "until_s", "frames"}
 )
 WATCH_KEYS = frozenset({"when", "expect"})
 

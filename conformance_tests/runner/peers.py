@@ -43,6 +43,8 @@ class Ask:
     path: str = ""
     stream: bool = False
     timeout_s: float = GRACE_S
+    how: Tree = field(default_factory=dict)
+    """What a case states for attach alone."""
 
 
 class Peer(Protocol):

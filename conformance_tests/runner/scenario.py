@@ -46,6 +46,8 @@ class Scenario(Walk):
         own = cast("Tree", self.scope.fill(options.get(self._peer.binding, {})))
         if do == "raw":
             return do, {}, _raw(own)
+        if do == "attach":
+            return do, {}, Ask(do=do, how=own)
         tree = requests.build(do, options, scope=self.scope, subject=self.subject)
         stated = cast("dict[str, str | None]", self.scope.fill(options.get("headers", {})))
         to = self.scope.fill(options.get("to", ""))
@@ -66,6 +68,7 @@ class Scenario(Walk):
             body=body,
             stream=bool(options.get("stream", False)),
             timeout_s=_patience_s(tree),
+            how=own if self._peer.binding == "attach" else {},
         )
         return do, tree if wanted is None else {**tree, "@output": wanted}, ask
 

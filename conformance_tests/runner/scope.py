@@ -36,6 +36,7 @@ class Scope:
             "number": chance.randint(2, 999),
             "long_text": LONG,
             "huge_output": HUGE[:90_000],
+            "large_text": HUGE[:300_000],
             "huge_text": HUGE,
             "unseen_id": hexadecimal(chance, 32),
             **variant,

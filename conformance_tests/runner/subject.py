@@ -22,6 +22,8 @@ ROLE_OF_CALL: Final = {
     "reflect": "REFLECTOR",
 }
 ECHO: Final = "acp.test.echo"
+LARGE_BYTES: Final = 320_000
+"""A request that needs more than one frame of attach, with room for its context."""
 # One of each JSON type, and a few that come close to what actions take.
 CANDIDATES: Final[tuple[Value, ...]] = (
     None,
@@ -77,6 +79,13 @@ class Subject:
         """As the card states it; 0 = not stated."""
         limits = self.card.get("limits")
         stated = limits.get("max_request_bytes") if isinstance(limits, dict) else None
+        return int(stated) if isinstance(stated, int | float) else 0
+
+    @property
+    def max_concurrency(self) -> int:
+        """As the card states it; 0 = not stated."""
+        limits = self.card.get("limits")
+        stated = limits.get("max_concurrency") if isinstance(limits, dict) else None
         return int(stated) if isinstance(stated, int | float) else 0
 
     def offers(self, do: str) -> bool:
@@ -193,11 +202,15 @@ def _refuse(uri: str) -> dict[str, object]:
 
 _STATEMENTS: Final[dict[str, Callable[[Subject], object]]] = {
     "max_request_bytes": lambda subject: subject.max_request_bytes,
+    "max_concurrency": lambda subject: subject.max_concurrency,
+    "large requests": lambda subject: subject.max_request_bytes > LARGE_BYTES,
     "exposed": lambda subject: subject.fixtures.exposed,
     "both bindings": lambda subject: len(subject.cards) > 1,
 }
 _STATEMENT_MISSING: Final = {
     "max_request_bytes": "the card states no limits.max_request_bytes",
+    "max_concurrency": "the card states no limits.max_concurrency",
+    "large requests": "its requests are too small to need more than one frame of attach",
     "exposed": "it is bound to loopback only, unless the fixtures say `exposed: true`",
     "both bindings": "only one binding was given: name both with --target",
 }

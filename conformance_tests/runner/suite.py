@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance_tests.runner.component_suite import Options, run_component
+from conformance_tests.runner.dialling import Dial, told
 from conformance_tests.runner.fixtures import WrongFixtures, read_fixtures
 from conformance_tests.runner.gateway_suite import run_gateway
 from conformance_tests.runner.known_failing import Known, WrongList, apply, read_list
@@ -46,12 +47,12 @@ def read_known(path: Path | None) -> list[Known]:
         raise Wrong(f"{path}: {problem}") from None
 
 
-async def run_suite(options: Options, *, known: Sequence[Known] = ()) -> Run:
-    """Run it. Raises Wrong for a target that is no URL."""
+async def run_suite(options: Options, *, known: Sequence[Known] = (), dial: Dial = told) -> Run:
+    """Run it. Raises Wrong for a target that is no URL, or an address that cannot be bound."""
     try:
         gateway = options.kind is Party.GATEWAY
-        run = await (run_gateway(options) if gateway else run_component(options))
-    except ValueError as problem:
+        run = await (run_gateway(options) if gateway else run_component(options, dial=dial))
+    except (ValueError, OSError) as problem:
         raise Wrong(str(problem)) from None
     results, problems = apply(known, run.results)
     return Run(

@@ -17,7 +17,7 @@ from conformance_tests.runner.requirements import Party
 from conformance_tests.runner.results import Finding, Outcome, Result, settle
 from conformance_tests.runner.subject import Subject
 
-OWN_STEPS: Final = ("heard", "say", "restart")
+OWN_STEPS: Final = ("heard", "say", "restart", "attach", "wire")
 FINDINGS_MAX: Final = 3
 """A broken rule shows everywhere; three places are enough for a person."""
 

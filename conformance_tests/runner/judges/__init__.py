@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Final
 
 from conformance_tests.runner.judges import (
+    attached,
     cards,
     errors,
     executions,
@@ -35,6 +36,6 @@ def _of(module: ModuleType) -> dict[str, Judge]:
 
 JUDGES: Final[dict[str, Judge]] = {
     name: judge
-    for module in (cards, errors, executions, heard, messages, records, roles)
+    for module in (attached, cards, errors, executions, heard, messages, records, roles)
     for name, judge in _of(module).items()
 }

@@ -68,8 +68,9 @@ def not_a_server_fault(seen: Exchange, subject: Subject) -> str | None:
     answer = seen.answer
     if answer.status >= 500:
         return f"status {answer.status} for a client's fault"
-    if answer.grpc in {"INTERNAL", "UNKNOWN", "DATA_LOSS"}:
-        return f"gRPC status {answer.grpc} for a client's fault"
+    stated = answer.code if answer.binding == "attach" else answer.grpc
+    if stated in {"INTERNAL", "UNKNOWN", "DATA_LOSS"}:
+        return f"{answer.binding} status {stated} for a client's fault"
     return None
 
 

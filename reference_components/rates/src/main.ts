@@ -37,13 +37,19 @@ function attach(gateway: string): void {
     token: process.env["ACP_TOKEN"],
     instance: process.env["ACP_INSTANCE"] ?? `${hostname()}-${process.pid}`,
     card,
-    execute: (call) => run({ ...EMPTY, ...call } as ExecuteRequest, actions),
+    execute: (call) => run(withDefaults(call), actions),
   });
   attachment.run((status) => process.exit(status));
   process.once("SIGTERM", () => attachment.leave());
 }
 
-const EMPTY = { context: null, action: "", arguments: new Uint8Array() };
+/** Absent fields as their defaults, which frames are read without. */
+function withDefaults(call: { context?: unknown }): ExecuteRequest {
+  const context = call.context && { ...EMPTY_CONTEXT, ...call.context };
+  return { action: "", arguments: new Uint8Array(), ...call, context } as ExecuteRequest;
+}
+
+const EMPTY_CONTEXT = { session_id: "", lineage_id: "", call_id: "", attempt: 0, body_digest: "", timeout_ms: 0 };
 const gateway = process.env["ACP_ATTACH"];
 if (gateway === undefined || gateway === "") serve();
 else attach(gateway);
