@@ -94,6 +94,17 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
+class RolloutMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session's part in a rollout of a version: which one, in which stage, on which arm.
+
+    `arm`: BASELINE or CANDIDATE. `twin`: the session that ran beside this one, on the candidate."""
+
+    rollout: str
+    stage: str
+    arm: str
+    twin: str = ""
+
+
 class Times(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opened_at: str
     deadline_at: str = ""

@@ -15,7 +15,7 @@ from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.plan import Plan
 from acp_spec.model.recovery import Option, PolicyRef, Trigger
 from acp_spec.model.semantics import MappedValue
-from acp_spec.model.session import Deviation, Feedback
+from acp_spec.model.session import Deviation, Feedback, RolloutMark
 from acp_spec.model.times import parse_rfc3339
 
 SCHEMA_VERSION = "1.0"
@@ -221,6 +221,8 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opened_at: str = ""
     ended_at: str = ""
     sequence: int = 0
+    rollouts: tuple[RolloutMark, ...] = ()
+    twin_of: str = ""
 
     @property
     def opened_at_ms(self) -> int:

@@ -2,14 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from acp_spec.model.enums import StepType
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.governing import board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
+from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning
+from gateway.assembly.watching import watch, watch_beside
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -37,10 +37,13 @@ from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.queueing import Admission
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
+from gateway.runtime.rollout_traffic import Watched
+from gateway.runtime.rollouts import RolloutParts
 from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
+from gateway.runtime.twins import Twins
 from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import store_path
@@ -87,6 +90,8 @@ class Gateway:
     metrics: Metrics
     spans: SpanSink
     unready: set[str]
+    rolling: Rolling
+    twins: Twins
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,6 +117,7 @@ class _Kept:
     registry: Registry
     workflows: Workflows
     tokens: Tokens
+    rolling: Rolling
 
 
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
@@ -168,34 +174,29 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     spans = _spans(settings)
     outbox = _outbox(ground, live)
     unknown = UnknownValues(store, committer, clock=ground.clock, metrics=ground.metrics)
-    observer = Observers(Telemetry(ground.metrics, spans), ground.sla, unknown)
+    rolling = _rolling(ground, registry, workflows=workflows)
+    observers = Observers(Telemetry(ground.metrics, spans), ground.sla, unknown)
+    observer = Watched(observers, rolling.traffic)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
     parameters = LiveParameters(_parameters(settings))
     executors = _executors(
         ground, driver, registry=registry, contexts=contexts, parameters=parameters
     )
+    twins = rolling.stand_before(driver, executors)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    erasing = Erasing(
-        driver, store, sealer=ground.sealer, forget=forget_everywhere(outbox, unknown)
-    )
+    forget = forget_everywhere(outbox, unknown)
+    erasing = Erasing(driver, store, sealer=ground.sealer, forget=forget)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
-    sessions = SessionService(
-        ServiceParts(
-            driver=driver,
-            openings=_openings(ground, driver, workflows=workflows, unknown=unknown),
-            pages=Pages(store),
-            streams=Streams(driver, store, sealer=ground.sealer),
-            erasing=erasing,
-            contexts=contexts,
-        )
-    )
-    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens)
+    openings = _openings(ground, driver, workflows=workflows, unknown=unknown)
+    openings.traffic = rolling.traffic
+    sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
+    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens, rolling=rolling)
     services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
-    _watch(ground, driver, executors=executors, outbox=outbox)
-    _watch_attached(ground.metrics, hub)
+    watch(ground.metrics, driver, executors=executors, outbox=outbox)
+    watch_beside(ground.metrics, hub, twins=twins, sla=ground.sla)
     return Gateway(
         settings=settings,
         store=store,
@@ -215,12 +216,46 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         metrics=ground.metrics,
         spans=spans,
         unready=ground.unready,
+        rolling=rolling,
+        twins=twins,
+    )
+
+
+def _service(
+    ground: _Ground,
+    driver: Driver,
+    *,
+    openings: Openings,
+    erasing: Erasing,
+    contexts: ContextMaker,
+) -> SessionService:
+    return SessionService(
+        ServiceParts(
+            driver=driver,
+            openings=openings,
+            pages=Pages(ground.store),
+            streams=Streams(driver, ground.store, sealer=ground.sealer),
+            erasing=erasing,
+            contexts=contexts,
+        )
     )
 
 
 def _contexts(ground: _Ground) -> ContextMaker:
     store, chance = ground.store, ground.chance
     return ContextMaker(gateway_id=gateway_id(store, chance), secret=callback_secret(store, chance))
+
+
+def _rolling(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Rolling:
+    parts = RolloutParts(
+        store=ground.store,
+        durable=ground.committer,
+        audit=ground.audit,
+        clock=ground.clock,
+        metrics=ground.metrics,
+    )
+    backoff = _backoff(ground.settings)
+    return rolling_of(parts, registry, workflows=workflows, backoff=backoff)
 
 
 def _services(
@@ -236,6 +271,7 @@ def _services(
         tokens=kept.tokens,
         audit=parts.audit,
         board=board,
+        rollouts=kept.rolling.rollouts,
         evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
         sla=ground.sla,
         unready=lambda: _reasons(ground.unready, outbox),
@@ -282,32 +318,6 @@ def _driver(
             meaning=meaning(),
         )
     )
-
-
-def _watch(ground: _Ground, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
-    """Gauges that are read when somebody scrapes."""
-    metrics, sla = ground.metrics, ground.sla
-    metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
-    metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(driver.sessions))
-    metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
-    metrics.watch_by(
-        "queue_depth",
-        "Calls that wait for a slot of their step type",
-        label="step_type",
-        reads={kind.value: _depth(executors, kind) for kind in StepType},
-    )
-    metrics.watch("sla_breaches_open", "Breaches that stand", read=lambda: sla.standing)
-    metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
-
-
-def _depth(executors: Executors, kind: StepType) -> Callable[[], float]:
-    return lambda: executors.admitting.queue_depth(kind.value)
-
-
-def _watch_attached(metrics: Metrics, hub: AttachHub) -> None:
-    waiting = "Attempts that wait for a credit of an attached component, or for its return"
-    metrics.watch("attached_instances", "Attached streams", read=lambda: hub.attached)
-    metrics.watch("attach_calls_waiting", waiting, read=lambda: hub.waiting)
 
 
 def _hub(ground: _Ground, registry: Registry, *, orphans: Orphans) -> AttachHub:

@@ -95,6 +95,7 @@ async def _run(gateway: Gateway) -> int:
         asyncio.create_task(http.serve(), name="http"),
         asyncio.create_task(gateway.outbox.run(), name="outbox"),
     ]
+    rolling = asyncio.create_task(gateway.rolling.rollouts.run(), name="rollouts")
     gateway.prober.start()
     await http.started()
     await _recover(gateway)
@@ -106,6 +107,7 @@ async def _run(gateway: Gateway) -> int:
     _spare_the_collector()
     _say_ready(http, grpc)
     await _until_stopped(stop, tasks)
+    rolling.cancel()
     await _drain(gateway, http, grpc=grpc)
     await _close(gateway, tasks)
     return EXIT_OK if gateway.committer.failed is None else EXIT_UNAVAILABLE
@@ -145,6 +147,8 @@ async def _recover(gateway: Gateway) -> None:
         log.error("deletion_unfinished", cause=problem)
     for row in gateway.registry.unreadable:
         log.warning("registration_unreadable", row=row)
+    for twin in gateway.twins.drop_leftovers(gateway.store):
+        gateway.rolling.traffic.leftover(twin)
     waiting = open_sessions(gateway.store)
     unreadable = await resume_all(gateway.driver, waiting, keep=gateway.orphans.keep)
     if waiting:
@@ -199,6 +203,7 @@ async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     gateway.orphans.close()
     gateway.driver.timers.close()
     await gateway.services.evidences.close()
+    await gateway.twins.close()
     await gateway.executors.close()
     await gateway.prober.close()
     gateway.outbox.stop()

@@ -26,7 +26,7 @@ from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.recovery import Decision
 from acp_spec.model.semantics import MappedValue
-from acp_spec.model.session import Deviation, Feedback
+from acp_spec.model.session import Deviation, Feedback, RolloutMark
 from acp_spec.model.trajectory import FallbackRow
 
 BEHAVIOUR = 1
@@ -44,6 +44,8 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
 
     `mapped`: values that were not in their domain as they came, `in_domain` how many were (R13); so
     in the other events. `fallback`: it was opened while the workflow's rules answer (R15).
+    `rollouts`: its parts in rollouts. `twin_of`: the session that this one runs beside, or replays.
+    `recovery_params`: JSON of the recovery policy's defaults, where they are not the gateway's.
     """
 
     session_id: str
@@ -73,6 +75,9 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     fallback: FallbackRow | None = None
     fallback_output: Payload = ABSENT
     fallback_error: AcpError | None = None
+    rollouts: tuple[RolloutMark, ...] = ()
+    twin_of: str = ""
+    recovery_params: str = ""
 
 
 class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CallCreated"):

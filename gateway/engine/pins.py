@@ -5,6 +5,7 @@ plan may call. A label `action:<name>` of the session chooses between components
 """
 
 from acp_spec.model.enums import ROLE_OF_STEP, StepRole
+from acp_spec.model.semver import matches
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step, Workflow
 
@@ -28,6 +29,35 @@ def pins(workflow: Workflow | None, catalog: Catalog, *, labels: dict[str, str])
         if offer is not None:
             found[f"action:{action}"] = offer.pin
     return found
+
+
+def swapped(
+    pinned: dict[str, str], workflow: Workflow | None, *, catalog: Catalog, to: tuple[str, str]
+) -> dict[str, str]:
+    """The pins with one version in the place of another: `to` is (`name@old`, `name@new`).
+
+    A step keeps its pin where the other version is outside its range or cannot do its work; the
+    same pins come back when nothing changes, or nobody serves the other version.
+    """
+    old, offer = to[0], catalog.exact(to[1])
+    if offer is None:
+        return pinned
+    return {
+        key: offer.pin if pin == old and _can(offer, key, workflow=workflow) else pin
+        for key, pin in pinned.items()
+    }
+
+
+def _can(offer: Offer, key: str, *, workflow: Workflow | None) -> bool:
+    kind, _, name = key.partition(":")
+    if kind == "action":
+        return offer.card.action(name) is not None
+    step = workflow.step(name) if workflow else None
+    if step is None or not matches(offer.card.version, step.version_range):
+        return False
+    if step.role is StepRole.EXECUTE:
+        return not step.action or offer.card.action(step.action) is not None
+    return ROLE_OF_STEP[step.role] in offer.card.roles
 
 
 def _choosable(workflow: Workflow | None, catalog: Catalog) -> list[str]:

@@ -38,6 +38,23 @@ def policy_problem(name: str, params: bytes) -> str | None:
     return "base_ms must not be over max_ms" if wanted.base_ms > wanted.max_ms else None
 
 
+def defaults_of(params: str, otherwise: Backoff) -> Backoff:
+    """The defaults that a session carries (`Opened.recovery_params`), else the gateway's."""
+    return _defaults(params, otherwise) if params else otherwise
+
+
+def policies_of(workflow: Workflow | None, params: str, *, defaults: Backoff) -> dict[str, str]:
+    """The policies of a session, as its lineage names them."""
+    ref = policy_for(workflow, "", defaults=defaults_of(params, defaults)).ref
+    return {"recovery": f"{ref.name}@{ref.version}#{ref.digest}"}
+
+
+@functools.lru_cache(maxsize=256)
+def _defaults(params: str, otherwise: Backoff) -> Backoff:
+    given = msgspec.json.decode(params, type=dict[str, int])
+    return msgspec.structs.replace(otherwise, **given)
+
+
 @functools.lru_cache(maxsize=256)
 def _backoff(params: bytes, defaults: Backoff) -> Policy:
     given = msgspec.json.decode(params, type=dict[str, int])

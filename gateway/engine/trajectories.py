@@ -62,6 +62,8 @@ def trajectory(state: SessionState) -> Trajectory:
         opened_at=rfc3339(opened.at_ms),
         ended_at=rfc3339(state.ended_at_ms) if state.ended_at_ms is not None else "",
         sequence=state.sequence,
+        rollouts=opened.rollouts,
+        twin_of=opened.twin_of,
     )
 
 

@@ -186,6 +186,22 @@ class Admitting:
             signals_age_ms=max(0, at_ms - target.signals_at_ms) if signals is not None else None,
         )
 
+    def has_room(self, live: Live, call: CallState) -> bool:
+        """Whether a call that stands behind all others may be asked about: much is free there."""
+        target = self._absence.next_target(live.state, call)
+        if target is None or self.is_busy:
+            return target is None
+        wish = self._wish(live, call, target=target, is_head=False)
+        of_type, of_target = self._admission.row.slots
+        type_used, target_used = (one.state(one.key(wish)) for one in (of_type, of_target))
+        limits = wish.rules.queues[wish.step_type], wish.rules.target
+        return 2 * type_used < limits[0].limit and 2 * target_used < limits[1].limit
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any call waits for its turn anywhere."""
+        return bool(self._admission.row.waiting)
+
     def is_blocked(self, target: Target) -> bool:
         """Whether its breaker would let nobody through now."""
         circuit = self._admission.row.breaker.states.get(f"breaker:{target.component_id}")

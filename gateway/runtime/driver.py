@@ -31,7 +31,7 @@ from gateway.engine.events import (
     SessionEnded,
     TimerFired,
 )
-from gateway.engine.policies import policy_for
+from gateway.engine.policies import defaults_of, policy_for
 from gateway.engine.shards import changed
 from gateway.engine.states import CallState, Phase, SessionState, evolve
 from gateway.engine.step import apply, begin
@@ -121,7 +121,7 @@ class Driver:
         """Begin a session; its opening is durable once the committer's next sync is."""
         state, commands = begin(workflow, opened)
         live = self.sessions.add(state)
-        self.open_sessions += 1
+        self.open_sessions += not opened.twin_of
         self._observer.seen(state, opened)
         self._run(live, None, record=[opened], todo=deque(commands))
         return live
@@ -239,7 +239,8 @@ class Driver:
         if call.phase is not Phase.DECIDING:
             return None
         workflow = live.state.workflow
-        policy = policy_for(workflow, call.created.step, defaults=self._defaults.backoff)
+        defaults = defaults_of(live.state.opened.recovery_params, self._defaults.backoff)
+        policy = policy_for(workflow, call.created.step, defaults=defaults)
         around = self.executor.around(live, call)
         decision = recovery.decide(
             live.state, call, policy=policy, trigger=command.trigger, around=around
@@ -258,7 +259,7 @@ class Driver:
     ) -> None:
         if record:
             self._append(live, before, record=record)
-        if any(isinstance(command, Record) for command in acts):
+        if any(isinstance(command, Record) for command in acts) and not _is_twin(live):
             self._record(live.state.session_id, live.state.sequence)
         if not record and not acts:
             return
@@ -281,13 +282,13 @@ class Driver:
     def _list(self, before: SessionState | None, state: SessionState) -> None:
         """Put it in the list of all, once, and move it to the list of its status."""
         tenant, session_id, committer = state.opened.tenant, state.session_id, self.committer
-        workflow = state.opened.workflow.encode()
+        workflow, twins = state.opened.workflow.encode(), bool(state.opened.twin_of)
         if before is None:
-            committer.put(Table.INDEX, listed_row(tenant, session_id), workflow)
+            committer.put(Table.INDEX, listed_row(tenant, session_id, twins=twins), workflow)
         else:
-            left = listed_row(tenant, session_id, status=before.status.value)
+            left = listed_row(tenant, session_id, status=before.status.value, twins=twins)
             committer.delete(Table.INDEX, left)
-        now = listed_row(tenant, session_id, status=state.status.value)
+        now = listed_row(tenant, session_id, status=state.status.value, twins=twins)
         committer.put(Table.INDEX, now, workflow)
 
     def _act(self, live: Live, acts: list[Command]) -> None:
@@ -306,7 +307,7 @@ class Driver:
 
     def _ended(self, live: Live) -> None:
         """Its end is on disk. Until then it counts as open, so that a stalled disk is a bound."""
-        self.open_sessions -= 1
+        self.open_sessions -= not _is_twin(live)
         _notify_end(live)
 
     def _fire(self, session_id: str, command: StartTimer) -> None:
@@ -319,6 +320,11 @@ class Driver:
                 attempt=command.attempt,
             )
             self.feed(live, fired)
+
+
+def _is_twin(live: Live) -> bool:
+    """A twin is nobody's session: it is in no caller's count, list or trajectories."""
+    return live.state.opened.twin_of != ""
 
 
 def _notify(live: Live) -> None:

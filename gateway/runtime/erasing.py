@@ -18,6 +18,7 @@ from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
 from gateway.runtime.opening import KeyRow
 from gateway.runtime.principal import Principal
+from gateway.runtime.twins import end_twin
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import erasing_row, session_key_row, session_row, shard_row
@@ -61,8 +62,22 @@ class Erasing:
         committer.put(Table.META, erasing_row(session_id), b"")
         committer.put(Table.SESSION, session_row(session_id), msgspec.json.encode(tombstone))
         self._free_key(live)
+        twins = self._end_twins(live)
         await committer.synced()
-        await self._destroy(session_id)
+        for one in (session_id, *twins):
+            await self._destroy(one)
+
+    def _end_twins(self, live: Live) -> tuple[str, ...]:
+        """The sessions that ran beside it on the same payloads: they go with it."""
+        found = []
+        for mark in live.state.opened.rollouts:
+            twin = self._driver.find(mark.twin) if mark.twin else None
+            if twin is not None:
+                if not twin.state.terminal:
+                    end_twin(self._driver, twin, why="the session it ran beside was deleted")
+                self._driver.committer.put(Table.META, erasing_row(mark.twin), b"")
+                found.append(mark.twin)
+        return tuple(found)
 
     def _free_key(self, live: Live) -> None:
         """Its session_key may open another session: a deleted one answers no repeat."""

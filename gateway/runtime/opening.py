@@ -14,7 +14,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.codec.json import encode
 from acp_spec.model.enums import Boundary, Mode
 from acp_spec.model.errors import AcpFailure, Reason
-from acp_spec.model.ids import lineage_id, session_id
+from acp_spec.model.ids import lineage_id, session_id, time_ms_of
 from acp_spec.model.payload import payload
 from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import OpenSession
@@ -23,11 +23,12 @@ from gateway.engine.contract_checks import input_problem
 from gateway.engine.definition import Workflow
 from gateway.engine.events import Opened
 from gateway.engine.pins import CHOICE, pins
-from gateway.engine.policies import policy_for
+from gateway.engine.policies import policies_of
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
 from gateway.runtime.principal import Principal, Trace
+from gateway.runtime.rollout_traffic import Intent, Opening, RolloutTraffic
 from gateway.runtime.unknown_values import INPUT, Seen
 from gateway.runtime.workflows import Workflows
 from gateway.stores.ports import Store, Table
@@ -90,6 +91,8 @@ class Openings:
         """Set when the gateway stops: what is open may end, nothing new begins."""
         self.on_refused_values: OnRefusedValues = _nobody_keeps
         """Told of values that kept a session from opening: no event ever tells of them."""
+        self.traffic: RolloutTraffic | None = None
+        """Asked which version a session gets while a rollout runs; the assembly puts it here."""
         self._pins_of: Catalog | None = None
         self._pins_by_workflow: dict[str, dict[str, str]] = {}
 
@@ -124,10 +127,11 @@ class Openings:
         broken = input_problem(workflow, bytes(request.input))
         if broken is not None:
             raise AcpFailure(broken)
-        opened = self._opened(request, principal, trace=trace, workflow=workflow, digest=digest)
+        intent = self._intent(request, principal, workflow=workflow)
+        opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
         if found.values or found.in_domain:
             opened = msgspec.structs.replace(opened, mapped=found.values, in_domain=found.in_domain)
-        self._driver.open(workflow, opened)
+        self._driver.open(intent.workflow, opened)
         if request.session_key:
             self._take_key(request.session_key, opened)
         return opened.session_id, True
@@ -176,21 +180,19 @@ class Openings:
         principal: Principal,
         *,
         trace: Trace,
-        workflow: Workflow | None,
+        intent: Intent,
         digest: str,
     ) -> Opened:
-        limits = self._limits
-        now_ms = self._driver.clock.now_ms()
-        new_id = session_id(now_ms, limits.node, random_64=self._chance.random_64())
-        intended = self._pins(workflow, request.labels)
-        policies = self._policies(workflow)
+        limits, new_id = self._limits, intent.session_id
+        workflow, intended = intent.workflow, intent.pins
+        policies = self._policies(intent)
         input_sha256 = hashlib.sha256(bytes(request.input)).hexdigest()
         workflow_digest = workflow.source_digest if workflow else ""
         basis = msgspec.json.encode([workflow_digest, intended, input_sha256, policies])
         caller = parse_traceparent(trace.traceparent)
         span = session_span(new_id, caller, ratio=limits.sample_ratio)
         return Opened(
-            at_ms=now_ms,
+            at_ms=time_ms_of(new_id),
             session_id=new_id,
             lineage_id=lineage_id(new_id, basis),
             tenant=principal.tenant,
@@ -211,7 +213,26 @@ class Openings:
             traceparent=span.header(),
             tracestate=trace.tracestate,
             baggage=trace.baggage,
+            rollouts=intent.marks,
+            recovery_params=intent.recovery_params,
         )
+
+    def _intent(
+        self, request: OpenSession, principal: Principal, *, workflow: Workflow | None
+    ) -> Intent:
+        """The session's id, workflow and pins; while a rollout runs it has a say in them."""
+        now_ms = self._driver.clock.now_ms()
+        new_id = session_id(now_ms, self._limits.node, random_64=self._chance.random_64())
+        pinned = self._pins(workflow, request.labels)
+        intent = Intent(session_id=new_id, workflow=workflow, pins=pinned)
+        if self.traffic is None or self.traffic.is_idle:
+            return intent
+        opening = Opening(
+            tenant=principal.tenant,
+            request=request,
+            pins_of=lambda other: self._pins(other, request.labels),
+        )
+        return self.traffic.intended(intent, opening, catalog=self._driver.catalog())
 
     def _pins(self, workflow: Workflow | None, labels: dict[str, str]) -> dict[str, str]:
         """The pins of this moment. Equal while the catalog is the same, unless a label chooses."""
@@ -226,9 +247,8 @@ class Openings:
             found = self._pins_by_workflow[key] = pins(workflow, catalog, labels={})
         return found
 
-    def _policies(self, workflow: Workflow | None) -> dict[str, str]:
-        ref = policy_for(workflow, "", defaults=self._limits.backoff).ref
-        return {"recovery": f"{ref.name}@{ref.version}#{ref.digest}"}
+    def _policies(self, intent: Intent) -> dict[str, str]:
+        return policies_of(intent.workflow, intent.recovery_params, defaults=self._limits.backoff)
 
     def _deadline_ms(self, request: OpenSession, workflow: Workflow | None) -> int:
         limits = self._limits

@@ -37,21 +37,21 @@ def _lose_all(session_id: str, call: CallState) -> bool:
     return False
 
 
-def open_sessions(store: Store) -> list[str]:
-    """Ids of every session that had not ended, of all tenants, oldest first."""
+def open_sessions(store: Store, *, twins: bool = False) -> list[str]:
+    """Ids of every session that had not ended, of all tenants, oldest first; or of every twin."""
     found = []
-    for tenant in _tenants(store):
+    for tenant in _tenants(store, twins=twins):
         for status in (SessionStatus.RUNNING, SessionStatus.WAITING):
-            prefix = listed_prefix(tenant, status.value)
+            prefix = listed_prefix(tenant, status.value, twins=twins)
             found += [listed_session(key) for key, _ in store.scan(Table.INDEX, prefix)]
     return sorted(found)
 
 
-def _tenants(store: Store) -> Iterator[str]:
+def _tenants(store: Store, *, twins: bool) -> Iterator[str]:
     """Every tenant in the list index, by one read each."""
     beyond = b""
     while True:
-        row = next(iter(store.scan(Table.INDEX, listed_tenants(), after=beyond)), None)
+        row = next(iter(store.scan(Table.INDEX, listed_tenants(twins=twins), after=beyond)), None)
         if row is None:
             return
         tenant, beyond = listed_tenant(row[0])

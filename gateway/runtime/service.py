@@ -59,7 +59,7 @@ from gateway.runtime.opening import Openings, check_key
 from gateway.runtime.operations import ended_from_callback, result_digest
 from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
-from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.principal import NO_TRACE, Principal, Scope, Trace
 from gateway.runtime.streams import Streams
 from gateway.runtime.unknown_values import Seen
 from gateway.runtime.wakeup import Wakeup
@@ -352,7 +352,7 @@ class SessionService:
 
     def _find(self, session_id: str, principal: Principal) -> Live:
         live = self._driver.find(session_id) if is_session_id(session_id) else None
-        if live is None or live.state.opened.tenant != principal.tenant:
+        if live is None or not _may_see(live.state, principal):
             message = f"there is no session {session_id!r}"
             if self._erasing.tombstone(session_id, principal) is not None:
                 message = f"the session {session_id} was deleted; what it held is gone"
@@ -393,6 +393,13 @@ class SessionService:
                 return
         if done():
             await committer.synced()
+
+
+def _may_see(state: SessionState, principal: Principal) -> bool:
+    """Its tenant may; a twin is no caller's session, so only operators find it by its id."""
+    if state.opened.tenant != principal.tenant:
+        return False
+    return not state.opened.twin_of or principal.may(Scope.OPERATE)
 
 
 def _too_early(message: str) -> AcpFailure:

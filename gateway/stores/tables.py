@@ -9,6 +9,7 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | SESSION | session_id | tombstone of a deleted session |
 | SHARD | session_id, shard name, NUL, row | a projection's row, without payloads |
 | INDEX | `L` tenant NUL status NUL session_id | workflow: list pages; status empty: every session |
+| INDEX | `T` tenant NUL status NUL session_id | the same, of twins: never in a caller's list |
 | INDEX | `K` tenant NUL session_key | session_id and request digest |
 | KEY | session_id | 32 bytes: the session's key; without it nothing sealed can be read |
 | REGISTRY | component_id | the registration |
@@ -31,7 +32,7 @@ NUL = b"\0"
 SHARDS = 3
 
 _U64 = struct.Struct(">Q")
-_LISTED, _SESSION_KEY = b"L", b"K"
+_LISTED, _TWINS, _SESSION_KEY = b"L", b"T", b"K"
 
 FORMAT_KEY = b"format"
 """META row with the number of this layout; a store refuses to open a newer one."""
@@ -79,16 +80,16 @@ def _shard_part(shard: str) -> bytes:
     return text_part(shard)
 
 
-def listed_prefix(tenant: str, status: str = "") -> bytes:
+def listed_prefix(tenant: str, status: str = "", *, twins: bool = False) -> bytes:
     """Prefix of the list rows of one status; without one, of the rows of every session."""
-    return _LISTED + text_part(tenant) + text_part(status)
+    return (_TWINS if twins else _LISTED) + text_part(tenant) + text_part(status)
 
 
-def listed_row(tenant: str, session_id: str, *, status: str = "") -> bytes:
+def listed_row(tenant: str, session_id: str, *, status: str = "", twins: bool = False) -> bytes:
     """Key of a session in the list index, by time: with its status moved (delete, put) when that
     changes, without one put once.
     """
-    return listed_prefix(tenant, status) + session_id.encode()
+    return listed_prefix(tenant, status, twins=twins) + session_id.encode()
 
 
 def listed_session(key: bytes) -> str:
@@ -96,15 +97,15 @@ def listed_session(key: bytes) -> str:
     return key[-SESSION_BYTES:].decode()
 
 
-def listed_tenants() -> bytes:
+def listed_tenants(*, twins: bool = False) -> bytes:
     """Prefix of every tenant's list rows."""
-    return _LISTED
+    return _TWINS if twins else _LISTED
 
 
 def listed_tenant(key: bytes) -> tuple[str, bytes]:
     """The tenant of a list row, and a key beyond every list row of that tenant."""
-    tenant = key[len(_LISTED) :].partition(NUL)[0]
-    return tenant.decode(), _LISTED + tenant + b"\x01"
+    kind, (tenant, _, _) = key[:1], key[1:].partition(NUL)
+    return tenant.decode(), kind + tenant + b"\x01"
 
 
 def session_key_row(tenant: str, session_key: str) -> bytes:

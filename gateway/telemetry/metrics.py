@@ -64,6 +64,10 @@ class Metrics:
         self._loop_failures = self._counts(
             "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
+        self._twins = self._counts("rollout_twins", "Twin sessions beside others", "outcome")
+        self._rollout_changes = self._counts(
+            "rollout_changes", "Changes of rollouts", "stage", "status"
+        )
         self._journal_events = self._counts("journal_events", "Events appended").at()
         self._flush_s = self._spreads(
             "journal_flush_seconds", "One group commit", bounds=FLUSH_BUCKETS_S
@@ -87,6 +91,14 @@ class Metrics:
     def decided(self, trigger: str, option: str) -> None:
         """The recovery policy chose."""
         self._decisions.at(trigger, option).add()
+
+    def twin_ended(self, outcome: str) -> None:
+        """A twin was counted, had no record, or was dropped; no caller's session is a twin."""
+        self._twins.at(outcome).add()
+
+    def rollout_changed(self, stage: str, status: str) -> None:
+        """A rollout moved on, was paused, resumed or taken back."""
+        self._rollout_changes.at(stage, status).add()
 
     def refused(self, reason: str) -> None:
         """The gateway itself answered with an error."""

@@ -17,6 +17,11 @@ from gateway.transports.contract_routes import (
 )
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
+from gateway.transports.rollout_routes import (
+    ROLLOUT_BUILDERS,
+    ROLLOUT_OPERATIONS,
+    ROLLOUT_ROUTES,
+)
 from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
 
 
@@ -33,6 +38,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(TOKEN_ROUTES, TOKEN_BUILDERS, TOKEN_OPERATIONS),
     Area(BOARD_ROUTES, BOARD_BUILDERS, BOARD_OPERATIONS),
     Area(CONTRACT_ROUTES, CONTRACT_BUILDERS, CONTRACT_OPERATIONS),
+    Area(ROLLOUT_ROUTES, ROLLOUT_BUILDERS, ROLLOUT_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

@@ -28,6 +28,7 @@ from gateway.board.audit import AuditLog
 from gateway.runtime.board import Board
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -138,5 +139,6 @@ class Services:
     sla: SlaWatch
     board: Board
     evidences: Evidences
+    rollouts: Rollouts
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

@@ -36,6 +36,13 @@ from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.rollout_versions import (
+    ComponentVersions,
+    PolicyVersions,
+    Versions,
+    WorkflowVersions,
+)
+from gateway.runtime.rollouts import RolloutParts, Rollouts
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
@@ -264,6 +271,19 @@ class InMemoryComponents:
         del self.known[component_id]
 
 
+class NoVersions:
+    """A registry in which nothing has versions: rollouts of components find nothing to move."""
+
+    def catalog(self) -> Catalog:
+        return Catalog()
+
+    def pick(self, pin: str, session_id: str) -> None:
+        return None
+
+    async def activate(self, name: str, version: str) -> None:
+        raise AssertionError("nothing can be rolled out here")
+
+
 class House:
     """All services, with what tests turn and look at."""
 
@@ -280,10 +300,21 @@ class House:
             store=store, durable=durable, audit=audit, clock=self.clock, chance=chance
         )
         board = Board(parts, Policy())
+        workflows = Workflows(store, durable, clock=self.clock, catalog=Catalog)
+        metrics = Metrics()
+        versions = Versions(
+            ComponentVersions(NoVersions()),
+            WorkflowVersions(workflows),
+            policies=PolicyVersions(store, durable),
+        )
+        rolled = RolloutParts(
+            store=store, durable=durable, audit=audit, clock=self.clock, metrics=metrics
+        )
         self.services = Services(
             sessions=self.sessions,
             components=self.components,
-            workflows=Workflows(store, durable, clock=self.clock, catalog=Catalog),
+            rollouts=Rollouts(rolled, versions),
+            workflows=workflows,
             tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
             audit=audit,
             board=board,
@@ -296,7 +327,7 @@ class House:
             ),
             sla=SlaWatch(store, durable, audit=audit, metrics=Metrics(), now_ms=self.clock.now_ms),
             unready=lambda: tuple(self.reasons),
-            metrics=Metrics(),
+            metrics=metrics,
         )
 
 

@@ -1,0 +1,40 @@
+"""Gauges that are read when somebody scrapes: what is open, queued, attached, beside."""
+
+from collections.abc import Callable
+
+from acp_spec.model.enums import StepType
+from gateway.runtime.driver import Driver
+from gateway.runtime.executors import Executors
+from gateway.runtime.outbox import Outbox
+from gateway.runtime.sla_watch import SlaWatch
+from gateway.runtime.twins import Twins
+from gateway.telemetry.metrics import Metrics
+from gateway.transports.attach_hub import AttachHub
+
+
+def watch(metrics: Metrics, driver: Driver, *, executors: Executors, outbox: Outbox) -> None:
+    """Gauges that are read when somebody scrapes."""
+    metrics.watch("sessions_open", "Sessions not ended", read=lambda: driver.open_sessions)
+    metrics.watch("sessions_live", "Sessions in memory", read=lambda: len(driver.sessions))
+    metrics.watch("calls_in_flight", "Attempts sent", read=lambda: executors.inflight)
+    metrics.watch_by(
+        "queue_depth",
+        "Calls that wait for a slot of their step type",
+        label="step_type",
+        reads={kind.value: _depth(executors, kind) for kind in StepType},
+    )
+    metrics.watch("outbox_lag", "Trajectories to deliver", read=lambda: outbox.lag)
+
+
+def _depth(executors: Executors, kind: StepType) -> Callable[[], float]:
+    return lambda: executors.admitting.queue_depth(kind.value)
+
+
+def watch_beside(metrics: Metrics, hub: AttachHub, *, twins: Twins, sla: SlaWatch) -> None:
+    """Attached components, twins of sessions, breaches of what was promised."""
+    metrics.watch("sla_breaches_open", "Breaches that stand", read=lambda: sla.standing)
+    waiting = "Attempts that wait for a credit of an attached component, or for its return"
+    metrics.watch("attached_instances", "Attached streams", read=lambda: hub.attached)
+    metrics.watch("attach_calls_waiting", waiting, read=lambda: hub.waiting)
+    metrics.watch("twins_running", "Twin sessions under way", read=lambda: twins.running)
+    metrics.watch("twins_waiting", "Twin sessions that wait", read=lambda: twins.waiting)
