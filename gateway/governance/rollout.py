@@ -270,6 +270,8 @@ def _waits_for(rollout: Rollout) -> tuple[str, ...]:
         left_ms = spec.scaled_ms(wanted_ms) - have_ms
         if left_ms > 0:
             found.append(f"{left_ms / 1000:.0f} s {what}")
+    strained = [verdict.metric for verdict in rollout.verdicts if verdict.strained]
+    found += [f"{metric} back within its margin" for metric in strained]
     if rule.prove:
         proven = Outcome.FINE
         open_ones = [v.metric for v in rollout.verdicts if v.prove and v.outcome is not proven]

@@ -24,9 +24,6 @@ from gateway.governance.sequential import (
     rate_interval,
 )
 
-STRAIN_SAMPLES_MIN: Final = 10
-"""Fewer say nothing about being steady: one failure would be a tenth of them."""
-
 
 class Arm(enum.Enum):
     BASELINE = "BASELINE"
@@ -145,7 +142,7 @@ def _verdict(
         is_worse = worst > margin(baseline.interval.high)
         is_fine = best <= margin(baseline.interval.low)
         strained = candidate.figure > margin(baseline.figure)
-    enough = min(baseline.samples, candidate.samples) >= STRAIN_SAMPLES_MIN
+    compared = min(baseline.samples, candidate.samples) > 0
     proven = Outcome.WORSE if is_worse else Outcome.FINE if is_fine else Outcome.OPEN
     return Verdict(
         metric=metric,
@@ -159,7 +156,7 @@ def _verdict(
         baseline_interval=baseline.interval,
         candidate_interval=candidate.interval,
         limit=margin(baseline.figure),
-        strained=is_worse or (strained and enough),
+        strained=compared and strained,
     )
 
 

@@ -19,7 +19,7 @@ from gateway.engine.sla_samples import BAR
 from gateway.engine.states import AttemptState, CallState, Phase
 from gateway.governance import breaker, budget, deadline, retry_tokens
 from gateway.governance.rules import Rules
-from gateway.governance.verdicts import Defer, Refuse
+from gateway.governance.verdicts import Admit, Defer, Refuse
 from gateway.governance.wish import Wish
 from gateway.runtime.absence import Absence, Found
 from gateway.runtime.context import ContextMaker
@@ -187,15 +187,20 @@ class Admitting:
         )
 
     def has_room(self, live: Live, call: CallState) -> bool:
-        """Whether a call that stands behind all others may be asked about: much is free there."""
+        """Whether a call that stands behind all others may be asked about: it would not have to
+        wait, nobody waits, and half of its slots are free. What would be refused may be too."""
         target = self._absence.next_target(live.state, call)
-        if target is None or self.is_busy:
-            return target is None
+        if target is None:
+            return True
         wish = self._wish(live, call, target=target, is_head=False)
-        of_type, of_target = self._admission.row.slots
-        type_used, target_used = (one.state(one.key(wish)) for one in (of_type, of_target))
-        limits = wish.rules.queues[wish.step_type], wish.rules.target
-        return 2 * type_used < limits[0].limit and 2 * target_used < limits[1].limit
+        row = self._admission.row
+        verdict = row.check(wish)
+        if not isinstance(verdict, Admit):
+            return isinstance(verdict, Refuse)
+        of_type, of_target = row.slots
+        used = of_type.state(of_type.key(wish)), of_target.state(of_target.key(wish))
+        limits = wish.rules.queues[wish.step_type].limit, wish.rules.target.limit
+        return not self.is_busy and 2 * used[0] < limits[0] and 2 * used[1] < limits[1]
 
     @property
     def is_busy(self) -> bool:
