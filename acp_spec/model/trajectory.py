@@ -72,7 +72,10 @@ class DecisionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attempt of one call. A call taken over or refused before sending has one row too."""
+    """One attempt of one call. A call taken over or refused before sending has one row too.
+
+    `service_ms`: from the moment its bytes were written, without any waiting in the gateway.
+    """
 
     call_id: str
     attempt: int
@@ -96,6 +99,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sent_at: str = ""
     ended_at: str = ""
     wait_ms: int = 0
+    service_ms: int | None = None
     timeout_ms: int = 0
     breaker: str = ""
     signals: tuple[Signals, ...] = ()

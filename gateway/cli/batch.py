@@ -39,7 +39,7 @@ class Batch:
     def run(self, inputs: Sequence[Payload], *, concurrency: int) -> Iterator[SessionView]:
         """Run a session per input; each view as it ends. The first failure to open stops it."""
         with ThreadPoolExecutor(concurrency, thread_name_prefix="acp-run") as pool:
-            running = [pool.submit(self._one, given) for given in inputs]
+            running = [pool.submit(self.one, given) for given in inputs]
             try:
                 for done in as_completed(running):
                     yield done.result()
@@ -47,7 +47,8 @@ class Batch:
                 for one in running:
                     one.cancel()
 
-    def _one(self, given: Payload) -> SessionView:
+    def one(self, given: Payload) -> SessionView:
+        """One session, opened and waited for."""
         request = OpenSession(
             workflow=self.workflow,
             input=given,

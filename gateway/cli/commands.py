@@ -4,6 +4,7 @@ import typer
 
 from gateway.cli import (
     components,
+    contract,
     doctor,
     lineage,
     proposals,
@@ -25,3 +26,4 @@ app.add_typer(tokens.app, name="tokens")
 app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")
 app.add_typer(doctor.app)
+app.add_typer(contract.app, name="contract")

@@ -184,6 +184,7 @@ def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> At
             row["output"] = _output(call, final.response)
     if ended is not None:
         row["retries_spent"] = ended.retries_spent
+        row["service_ms"] = ended.service_ms
         if ended.served_version:
             row["component_version"] = ended.served_version
     return msgspec.structs.replace(base, **row)

@@ -8,6 +8,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from acp_spec.codec.yaml_tree import Mapping
 from gateway.expressions.field_reader import Field, FieldReader
 
 COMPONENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}"
@@ -70,7 +71,8 @@ def _check_name(reader: FieldReader, field: Field, *, name: str) -> None:
 
 def _read_one(reader: FieldReader, found: Field, *, component: str) -> Sla:
     fields = reader.fields(found.value, found.path, known=KEYS)
-    if not fields.keys() & set(DEMANDS):
+    entries = found.value.entries if isinstance(found.value, Mapping) else ()
+    if len(fields) == len(entries) and not fields.keys() & set(DEMANDS):
         reader.fault(found, f"this demands nothing: state one of {', '.join(DEMANDS)}")
     default = Sla(component=component)
     return Sla(

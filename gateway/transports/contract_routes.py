@@ -17,13 +17,13 @@ from gateway.transports.operations import EMPTY, Caller, Done, Operation
 
 
 class StandingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Components that were called lately under an SLA."""
+    """By workflow version and component."""
 
     components: tuple[StandingRow, ...] = ()
 
 
 class BreachPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Breaches: those that stand, then those that ended last."""
+    """Without `until` a breach stands."""
 
     breaches: tuple[BreachRow, ...] = ()
 
@@ -47,10 +47,12 @@ CONTRACT_ROUTES: Final[tuple[Route, ...]] = (
 
 
 async def list_standings(caller: Caller, request: calls.Empty) -> Done:
+    """What was counted of components that were called lately under an SLA."""
     return Done(StandingPage(components=caller.services.sla.standings()))
 
 
 async def list_breaches(caller: Caller, request: calls.Empty) -> Done:
+    """Breaches of SLAs: those that stand, then those that ended last."""
     return Done(BreachPage(breaches=caller.services.sla.breaches()))
 
 
