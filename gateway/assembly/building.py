@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.governing import board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
+from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning
 from gateway.assembly.watching import watch, watch_beside
@@ -14,12 +15,8 @@ from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.engine.definition import Workflow
-from gateway.governance.backoff import Backoff
-from gateway.governance.parameters import Parameters, Queues
-from gateway.governance.rules import BreakerRules, RetryTokenRules, Slots
-from gateway.runtime.absence import Absence
+from gateway.governance.breaker import Phase
 from gateway.runtime.admission import RegistryLimits
-from gateway.runtime.admitting import Admitting
 from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.committer import Committer
@@ -32,9 +29,8 @@ from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import OpeningLimits, Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
-from gateway.runtime.parameters import LiveParameters
+from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.prober import Prober, ProberLimits
-from gateway.runtime.queueing import Admission
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
 from gateway.runtime.rollout_traffic import Watched
@@ -118,6 +114,7 @@ class _Kept:
     workflows: Workflows
     tokens: Tokens
     rolling: Rolling
+    row: RowParts
 
 
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
@@ -179,10 +176,8 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     observer = Watched(observers, rolling.traffic)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
-    parameters = LiveParameters(_parameters(settings))
-    executors = _executors(
-        ground, driver, registry=registry, contexts=contexts, parameters=parameters
-    )
+    row = _row(ground, registry)
+    executors = row.executors(driver, contexts, settings=settings)
     twins = rolling.stand_before(driver, executors)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
     forget = forget_everywhere(outbox, unknown)
@@ -190,8 +185,9 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     openings = _openings(ground, driver, workflows=workflows, unknown=unknown)
     openings.traffic = rolling.traffic
+    row.lead(openings)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
-    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens, rolling=rolling)
+    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens, rolling=rolling, row=row)
     services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
@@ -254,15 +250,27 @@ def _rolling(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Ro
         clock=ground.clock,
         metrics=ground.metrics,
     )
-    backoff = _backoff(ground.settings)
+    backoff = backoff_of(ground.settings)
     return rolling_of(parts, registry, workflows=workflows, backoff=backoff)
+
+
+def _row(ground: _Ground, registry: Registry) -> RowParts:
+    parameters = LiveParameters(parameters_of(ground.settings))
+    row = RowParts(ground.clock, registry, parameters=parameters)
+
+    def breaker_changed(pin: str, phase: Phase) -> None:
+        log.warning("breaker_changed", component=pin, breaker=phase.value)
+        ground.metrics.breaker_changed(pin, phase.value)
+
+    row.admission.on_breaker = breaker_changed
+    return row
 
 
 def _services(
     ground: _Ground, kept: _Kept, *, sessions: SessionService, outbox: Outbox
 ) -> Services:
     """What the borders reach."""
-    parts = _board_parts(ground)
+    parts, row = _board_parts(ground), kept.row
     board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
     return Services(
         sessions=sessions,
@@ -275,8 +283,19 @@ def _services(
         evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
         sla=ground.sla,
         unready=lambda: _reasons(ground.unready, outbox),
+        parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
+        targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
         metrics=ground.metrics,
     )
+
+
+def _parameter_book(ground: _Ground, live: LiveParameters, *, audit: AuditLog) -> ParameterBook:
+    book = ParameterBook(
+        live, ground.store, durable=ground.committer, audit=audit, clock=ground.clock
+    )
+    for text in book.unreadable:
+        log.warning("parameters_unreadable", what=text)
+    return book
 
 
 def _board_parts(ground: _Ground) -> BoardParts:
@@ -314,7 +333,7 @@ def _driver(
             clock=ground.clock,
             observer=observer,
             record=outbox.record,
-            defaults=Defaults(timeout_ms=timeout_ms, backoff=_backoff(ground.settings)),
+            defaults=Defaults(timeout_ms=timeout_ms, backoff=backoff_of(ground.settings)),
             meaning=meaning(),
         )
     )
@@ -379,53 +398,6 @@ def _prober(ground: _Ground, registry: Registry) -> Prober:
     )
 
 
-def _executors(
-    ground: _Ground,
-    driver: Driver,
-    *,
-    registry: Registry,
-    contexts: ContextMaker,
-    parameters: LiveParameters,
-) -> Executors:
-    grace = ground.settings.grace
-    absence = Absence(
-        registry,
-        ground.clock,
-        pin_grace_ms=grace.pin_grace_ms,
-        attach_grace_ms=grace.attach_grace_ms,
-    )
-    admission = Admission(ground.clock)
-    admitting = Admitting(
-        driver,
-        admission=admission,
-        absence=absence,
-        contexts=contexts,
-        rules_for=parameters.rules_for,
-    )
-    admission.wake = absence.wake = admitting.wake
-    executors = Executors(driver, registry, admitting=admitting, contexts=contexts)
-    driver.executor = executors
-    return executors
-
-
-def _parameters(settings: Settings) -> Parameters:
-    """The governance parameters that this configuration means, until somebody changes them."""
-    limits, retry = settings.limits, settings.retry
-    queues = limits.queues
-    return Parameters(
-        breaker=BreakerRules(enabled=settings.governance.enabled),
-        retry_tokens=RetryTokenRules(enabled=settings.governance.enabled),
-        target=Slots(limit=limits.target_concurrency, max_waiting=limits.target_max_queued),
-        queues=Queues(
-            plan=Slots(limit=queues.plan.concurrency, max_waiting=queues.plan.max_queued),
-            tool=Slots(limit=queues.tool.concurrency, max_waiting=queues.tool.max_queued),
-            llm=Slots(limit=queues.llm.concurrency, max_waiting=queues.llm.max_queued),
-        ),
-        backoff=_backoff(settings),
-        retry_budget=retry.session_budget,
-    )
-
-
 def _openings(
     ground: _Ground, driver: Driver, *, workflows: Workflows, unknown: UnknownValues
 ) -> Openings:
@@ -437,7 +409,7 @@ def _openings(
         max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
         retry_budget=settings.retry.session_budget,
         cancel_grace_ms=settings.grace.cancel_grace_ms,
-        backoff=_backoff(settings),
+        backoff=backoff_of(settings),
         sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
     )
     openings = Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
@@ -469,10 +441,6 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
         build=trajectory_of,
         clock=ground.clock,
     )
-
-
-def _backoff(settings: Settings) -> Backoff:
-    return Backoff(base_ms=settings.retry.backoff_base_ms, max_ms=settings.retry.backoff_max_ms)
 
 
 def _spans(settings: Settings) -> SpanSink:

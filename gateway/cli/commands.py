@@ -6,6 +6,7 @@ from gateway.cli import (
     components,
     contract,
     doctor,
+    governance,
     lineage,
     proposals,
     run,
@@ -22,6 +23,7 @@ app.add_typer(components.app, name="components")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(lineage.app)
+app.add_typer(governance.app, name="governance")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")

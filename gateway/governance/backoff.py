@@ -17,7 +17,7 @@ MAX_MS = 5_000
 """No single wait beyond the default timeout of a call."""
 
 
-class Backoff(msgspec.Struct, frozen=True, kw_only=True):
+class Backoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters; the ceiling doubles from `base_ms` with each attempt up to `max_ms`."""
 
     base_ms: int = BASE_MS

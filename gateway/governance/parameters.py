@@ -20,6 +20,9 @@ Budget = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
 BURSTS_PER_S = 10
 """A card's rate may come in bursts of a tenth of a second."""
 
+BACKOFF_MAX_MS = 3_600_000
+"""An hour: no session waits longer for anything."""
+
 COMPONENTS_MAX = 10_000
 """Overrides are written by people."""
 
@@ -76,8 +79,8 @@ def problem(parameters: Parameters) -> str | None:
         backoff = override.backoff or parameters.backoff
         places.append((f"components.{name}.", backoff, override.breaker or parameters.breaker))
     for place, backoff, breaker in places:
-        if backoff.base_ms < 1 or backoff.base_ms > backoff.max_ms:
-            return f"{place}backoff: base_ms must be at least 1 and not over max_ms"
+        if not 1 <= backoff.base_ms <= backoff.max_ms <= BACKOFF_MAX_MS:
+            return f"{place}backoff: 1 <= base_ms <= max_ms <= {BACKOFF_MAX_MS} must hold"
         if breaker.open_ms > breaker.max_open_ms:
             return f"{place}breaker: open_ms must not be over max_open_ms"
     return None

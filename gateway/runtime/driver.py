@@ -112,6 +112,7 @@ class Driver:
         self._observer = parts.observer
         self._record = parts.record
         self._defaults = parts.defaults
+        self.backoff_of: Callable[[str], Backoff] = lambda component: parts.defaults.backoff
         self.timers = Timers(parts.clock, self._fire)
         self.open_sessions = 0
 
@@ -239,7 +240,8 @@ class Driver:
         if call.phase is not Phase.DECIDING:
             return None
         workflow = live.state.workflow
-        defaults = defaults_of(live.state.opened.recovery_params, self._defaults.backoff)
+        backoff = self.backoff_of(call.created.component)
+        defaults = defaults_of(live.state.opened.recovery_params, backoff)
         policy = policy_for(workflow, call.created.step, defaults=defaults)
         around = self.executor.around(live, call)
         decision = recovery.decide(

@@ -11,6 +11,7 @@ from gateway.engine.events import (
     AnyEvent,
     AttemptEnded,
     Decided,
+    Deferred,
     Opened,
     Refused,
     SessionEnded,
@@ -49,6 +50,7 @@ class Telemetry:
             Opened: self._opened,
             AttemptEnded: self._attempt_ended,
             Refused: self._refused,
+            Deferred: self._deferred,
             Decided: self._decided,
             SessionEnded: self._session_ended,
         }
@@ -63,6 +65,9 @@ class Telemetry:
 
     def _refused(self, state: SessionState, event: Refused) -> None:
         self._metrics.refused(event.error.reason)
+
+    def _deferred(self, state: SessionState, event: Deferred) -> None:
+        self._metrics.deferred(event.policy)
 
     def _decided(self, state: SessionState, event: Decided) -> None:
         decision = event.decision

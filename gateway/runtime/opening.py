@@ -87,6 +87,8 @@ class Openings:
         self._chance = chance
         self._limits = limits
         self._unwritten_keys: dict[bytes, KeyRow] = {}
+        self.retry_budget: Callable[[], int] = lambda: limits.retry_budget
+        self.backoff: Callable[[], Backoff] = lambda: limits.backoff
         self.closed = False
         """Set when the gateway stops: what is open may end, nothing new begins."""
         self.on_refused_values: OnRefusedValues = _nobody_keeps
@@ -208,7 +210,7 @@ class Openings:
             request_digest=digest,
             pins=intended,
             policies=policies,
-            retry_budget=limits.retry_budget,
+            retry_budget=self.retry_budget(),
             cancel_grace_ms=limits.cancel_grace_ms,
             traceparent=span.header(),
             tracestate=trace.tracestate,
@@ -248,7 +250,7 @@ class Openings:
         return found
 
     def _policies(self, intent: Intent) -> dict[str, str]:
-        return policies_of(intent.workflow, intent.recovery_params, defaults=self._limits.backoff)
+        return policies_of(intent.workflow, intent.recovery_params, defaults=self.backoff())
 
     def _deadline_ms(self, request: OpenSession, workflow: Workflow | None) -> int:
         limits = self._limits

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from gateway.governance.breaker import Phase
 from gateway.governance.governor import Row
 from gateway.governance.outcome import Outcome
 from gateway.governance.verdicts import Admit, Defer, Refuse
@@ -72,6 +73,8 @@ class Admission:
         self._clock = clock
         self.row = Row()
         self.wake: Wake = lambda waiting: None
+        self.on_breaker: Callable[[str, Phase], None] = lambda pin, phase: None
+        """Told when the breaker of an instance of `pin` opens or closes."""
         self._queues: dict[str, _Queue] = {}
 
     def now_ms(self) -> float:
@@ -100,9 +103,13 @@ class Admission:
 
         For a long operation that was only accepted the rest of the permit, still to be closed.
         """
+        before = self.row.circuit(permit.wish).phase
         rest = self.row.observe(
             permit, outcome, now_ms=self.now_ms(), retry_after_ms=retry_after_ms
         )
+        after = self.row.circuit(permit.wish).phase
+        if after is not before:
+            self.on_breaker(permit.wish.pin, after)
         if self._queues:
             for key in self.row.keys(permit.wish):
                 self.wake_one(key)

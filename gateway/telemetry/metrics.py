@@ -61,6 +61,11 @@ class Metrics:
         self._values = self._counts(
             "semantic_values", "Values looked up in a domain", "workflow", "how"
         )
+        self._deferrals = self._counts("deferrals", "Attempts put off", "policy")
+        self._breakers = {
+            "open": self._counts("breaker_opened", "Breakers that opened", "component"),
+            "closed": self._counts("breaker_closed", "Breakers that closed", "component"),
+        }
         self._loop_failures = self._counts(
             "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
@@ -115,6 +120,15 @@ class Metrics:
     def values_mapped(self, workflow: str, how: str, *, count: int = 1) -> None:
         """Values with a declared domain came in; `how` they were found there, or REFUSED."""
         self._values.at(workflow, how).add(count)
+
+    def deferred(self, policy: str) -> None:
+        """An attempt was put off."""
+        self._deferrals.at(policy).add()
+
+    def breaker_changed(self, component: str, phase: str) -> None:
+        """The breaker of one of its instances opened or closed."""
+        if phase in self._breakers:
+            self._breakers[phase].at(component).add()
 
     def loop_failed(self, loop: str) -> None:
         """A loop that must live caught what it did not expect."""

@@ -15,6 +15,11 @@ from gateway.transports.contract_routes import (
     CONTRACT_OPERATIONS,
     CONTRACT_ROUTES,
 )
+from gateway.transports.governance_routes import (
+    GOVERNANCE_BUILDERS,
+    GOVERNANCE_OPERATIONS,
+    GOVERNANCE_ROUTES,
+)
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
 from gateway.transports.rollout_routes import (
@@ -39,6 +44,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(BOARD_ROUTES, BOARD_BUILDERS, BOARD_OPERATIONS),
     Area(CONTRACT_ROUTES, CONTRACT_BUILDERS, CONTRACT_OPERATIONS),
     Area(ROLLOUT_ROUTES, ROLLOUT_BUILDERS, ROLLOUT_OPERATIONS),
+    Area(GOVERNANCE_ROUTES, GOVERNANCE_BUILDERS, GOVERNANCE_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

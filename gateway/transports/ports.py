@@ -27,9 +27,11 @@ from acp_spec.model.session import (
 from gateway.board.audit import AuditLog
 from gateway.runtime.board import Board
 from gateway.runtime.evidence import Evidences
+from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.sla_watch import SlaWatch
+from gateway.runtime.target_views import TargetView
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.workflows import Workflows
 from gateway.telemetry.metrics import Metrics
@@ -140,5 +142,7 @@ class Services:
     board: Board
     evidences: Evidences
     rollouts: Rollouts
+    parameters: ParameterBook
+    targets: Callable[[], tuple[TargetView, ...]]
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

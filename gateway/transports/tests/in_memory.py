@@ -31,10 +31,12 @@ from acp_spec.model.session import (
 from gateway.board.audit import AuditLog
 from gateway.board.policy import Policy
 from gateway.engine.catalog import Catalog
+from gateway.governance.parameters import Parameters
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.measuring import Measurer
+from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollout_versions import (
     ComponentVersions,
@@ -326,6 +328,10 @@ class House:
                 chance=chance,
             ),
             sla=SlaWatch(store, durable, audit=audit, metrics=Metrics(), now_ms=self.clock.now_ms),
+            parameters=ParameterBook(
+                LiveParameters(Parameters()), store, durable=durable, audit=audit, clock=self.clock
+            ),
+            targets=lambda: (),
             unready=lambda: tuple(self.reasons),
             metrics=metrics,
         )

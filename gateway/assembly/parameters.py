@@ -1,0 +1,77 @@
+"""From settings to the live governance parameters, and to the row that goes by them."""
+
+from gateway.config.settings import Settings
+from gateway.governance.backoff import Backoff
+from gateway.governance.parameters import Parameters, Queues
+from gateway.governance.rules import BreakerRules, RetryTokenRules, Slots
+from gateway.runtime.absence import Absence
+from gateway.runtime.admitting import Admitting
+from gateway.runtime.clock import Clock
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Driver
+from gateway.runtime.executors import Executors
+from gateway.runtime.opening import Openings
+from gateway.runtime.parameters import LiveParameters
+from gateway.runtime.queueing import Admission
+from gateway.runtime.registry import Registry
+from gateway.runtime.target_views import TargetViews
+
+
+def parameters_of(settings: Settings) -> Parameters:
+    """The governance parameters that this configuration means, until somebody changes them."""
+    limits, retry = settings.limits, settings.retry
+    queues, is_on = limits.queues, settings.governance.enabled
+    return Parameters(
+        breaker=BreakerRules(enabled=is_on),
+        retry_tokens=RetryTokenRules(enabled=is_on),
+        target=Slots(limit=limits.target_concurrency, max_waiting=limits.target_max_queued),
+        queues=Queues(
+            plan=Slots(limit=queues.plan.concurrency, max_waiting=queues.plan.max_queued),
+            tool=Slots(limit=queues.tool.concurrency, max_waiting=queues.tool.max_queued),
+            llm=Slots(limit=queues.llm.concurrency, max_waiting=queues.llm.max_queued),
+        ),
+        backoff=backoff_of(settings),
+        retry_budget=retry.session_budget,
+    )
+
+
+def backoff_of(settings: Settings) -> Backoff:
+    return Backoff(base_ms=settings.retry.backoff_base_ms, max_ms=settings.retry.backoff_max_ms)
+
+
+class RowParts:
+    """The row of one gateway and those around it, by name."""
+
+    def __init__(self, clock: Clock, registry: Registry, *, parameters: LiveParameters) -> None:
+        self.parameters = parameters
+        self.admission = Admission(clock)
+        self.views = TargetViews(self.admission, rules_for=parameters.rules_for)
+        self._clock = clock
+        self._registry = registry
+
+    def lead(self, openings: Openings) -> None:
+        """New sessions begin with the budget and the waits that hold then."""
+        parameters = self.parameters
+        openings.retry_budget = lambda: parameters.retry_budget
+        openings.backoff = lambda: parameters.current.parameters.backoff
+
+    def executors(self, driver: Driver, contexts: ContextMaker, *, settings: Settings) -> Executors:
+        """The driver's hands over this row; the driver has them afterwards."""
+        grace, registry = settings.grace, self._registry
+        absence = Absence(
+            registry,
+            self._clock,
+            pin_grace_ms=grace.pin_grace_ms,
+            attach_grace_ms=grace.attach_grace_ms,
+        )
+        admitting = Admitting(
+            driver,
+            admission=self.admission,
+            absence=absence,
+            contexts=contexts,
+            rules_for=self.parameters.rules_for,
+        )
+        self.admission.wake = absence.wake = admitting.wake
+        driver.backoff_of = self.parameters.backoff_of
+        driver.executor = Executors(driver, registry, admitting=admitting, contexts=contexts)
+        return driver.executor
