@@ -22,6 +22,7 @@ from acp_spec.model.session import RegisterRequest
 from acp_spec.sdk import gateway_questions as ask
 from acp_spec.sdk.cli import Output
 from acp_spec.sdk.gateway_client import GatewayClient
+from acp_spec.sdk.workflow_files import with_contract
 from reference_components.build import LOG_TAIL_CHARS, BuildError
 from reference_components.launcher import Launcher, LaunchError, Missing, Running
 from reference_components.undisturbed import undisturbed
@@ -33,6 +34,7 @@ GATEWAY_READY_S = 60.0  # about 2 s alone; a cold disk and busy cores were seen 
 GATEWAY_STOP_S = 20.0  # more than its own drain
 LEASE_S = 86_400  # the gateway probes what it dials; the lease only has to outlive the demo
 WORKFLOW_FILE = "hotline.yaml"
+CONTRACT_FILE = "contract.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,9 @@ def _register(client: GatewayClient, house: House) -> None:
             url=one.url, transport=one.spec.transport, lease_seconds=LEASE_S, labels={"demo": "1"}
         )
         client.ask(ask.register_component(request))
-    source = (files("reference_components.hotline") / WORKFLOW_FILE).read_bytes()
+    folder = files("reference_components.hotline")
+    terms = (folder / CONTRACT_FILE).read_bytes()
+    source = with_contract((folder / WORKFLOW_FILE).read_text("utf-8"), terms).encode()
     checked = client.ask(ask.validate_workflow(source))
     if not checked.valid:
         told = "; ".join(f"line {one.line}: {one.message}" for one in checked.problems)

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from acp_spec.sdk.cli import add_commands
+from acp_spec.sdk.workflow_files import with_contract
 from gateway.tests.e2e.client import Client, Reply
 from gateway.tests.e2e.json_texts import compact
 from gateway.tests.e2e.stranger import elements, member
@@ -25,6 +29,12 @@ TOOLS = ("cobc", "go", "javac", "java", "node", "npm")
 Start = Callable[..., dict[str, Any]]
 
 
+def hotline() -> str:
+    """The workflow with its contract, as the demo stores it."""
+    workflow = (HOTLINE / "hotline.yaml").read_text(encoding="utf-8")
+    return with_contract(workflow, (HOTLINE / "contract.yaml").read_bytes())
+
+
 @pytest.fixture(scope="module")
 def house(client: Client, start_components: Start, needs: Callable[[str], Path]) -> dict[str, Any]:
     """All components of the hotline, registered; the workflow stored."""
@@ -33,7 +43,7 @@ def house(client: Client, start_components: Start, needs: Callable[[str], Path])
     started = start_components(*PYTHON, "ledger", "cards", "rates")
     for one in started.values():
         client.register(one["url"], transport=one["transport"])
-    client.put_workflow((HOTLINE / "hotline.yaml").read_text(encoding="utf-8"))
+    client.put_workflow(hotline())
     return started
 
 
@@ -51,6 +61,18 @@ def told(client: Client, reply: Reply) -> str:
 def executed(trajectory: str) -> list[str]:
     rows = elements(member(trajectory, "calls"))
     return [row for row in rows if json.loads(row)["role"] == "EXECUTE"]
+
+
+def test_the_hotline_keeps_its_contract_and_its_cases_come_out_as_they_should(
+    client: Client, house: dict[str, Any]
+) -> None:
+    root = typer.Typer()
+    add_commands(root)
+    file, cases = (str(HOTLINE / name) for name in ("hotline.yaml", "cases.yaml"))
+    arguments = ["contract", "check", file, "--target", client.url, "--cases", cases]
+    result = CliRunner().invoke(root, arguments)
+    assert result.exit_code == 0, result.output
+    assert "the contract holds: 7 checks" in result.output
 
 
 def test_what_one_language_answers_another_one_gets_byte_for_byte(
@@ -132,7 +154,7 @@ def test_a_component_that_dies_takes_no_question_with_it(
     with Client(serve().url) as client:
         for one in started.values():
             client.register(one["url"], transport=one["transport"])
-        client.put_workflow((HOTLINE / "hotline.yaml").read_text(encoding="utf-8"))
+        client.put_workflow(hotline())
         os.kill(started["cards"]["pid"], signal.SIGKILL)
         reply = call(client, "I lost my card somewhere in town", "ada")
         view = reply.json
