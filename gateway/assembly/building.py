@@ -5,11 +5,12 @@ import re
 from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
+from gateway.assembly.configured import opening_limits, spans_of
 from gateway.assembly.governing import board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
-from gateway.assembly.understanding import forget_everywhere, meaning
+from gateway.assembly.understanding import forget_everywhere, meaning, review
 from gateway.assembly.watching import watch, watch_beside
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
@@ -26,7 +27,7 @@ from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
 from gateway.runtime.observing import Observers, Telemetry
-from gateway.runtime.opening import OpeningLimits, Openings
+from gateway.runtime.opening import Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
 from gateway.runtime.parameters import LiveParameters, ParameterBook
@@ -51,8 +52,7 @@ from gateway.stores.trajectory_log import TrajectoryLog
 from gateway.stores.watched import WatchedStore
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.span_export import OtlpSpans
-from gateway.telemetry.spans import NoSpans, SpanSink
+from gateway.telemetry.spans import SpanSink
 from gateway.transports.address_guard import AddressGuard
 from gateway.transports.attach_hub import AttachHub, AttachOptions
 from gateway.transports.auth import Gate, served_hosts
@@ -103,6 +103,7 @@ class _Ground:
     metrics: Metrics
     audit: AuditLog
     sla: SlaWatch
+    unknown: UnknownValues
     unready: set[str]
 
 
@@ -138,6 +139,7 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         metrics=metrics,
         audit=audit,
         sla=SlaWatch(store, committer, audit=audit, metrics=metrics, now_ms=clock.now_ms),
+        unknown=UnknownValues(store, committer, clock=clock, metrics=metrics),
         unready=unready,
     )
     data_dir = str(settings.data_dir)
@@ -168,11 +170,10 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         workflow_of=_workflow_of(workflows),
         limit=settings.limits.live_sessions,
     )
-    spans = _spans(settings)
+    spans = spans_of(settings)
     outbox = _outbox(ground, live)
-    unknown = UnknownValues(store, committer, clock=ground.clock, metrics=ground.metrics)
     rolling = _rolling(ground, registry, workflows=workflows)
-    observers = Observers(Telemetry(ground.metrics, spans), ground.sla, unknown)
+    observers = Observers(Telemetry(ground.metrics, spans), ground.sla, ground.unknown)
     observer = Watched(observers, rolling.traffic)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
@@ -180,10 +181,10 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     executors = row.executors(driver, contexts, settings=settings)
     twins = rolling.stand_before(driver, executors)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    forget = forget_everywhere(outbox, unknown)
+    forget = forget_everywhere(outbox, ground.unknown)
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=forget)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
-    openings = _openings(ground, driver, workflows=workflows, unknown=unknown)
+    openings = _openings(ground, driver, workflows=workflows)
     openings.traffic = rolling.traffic
     row.lead(openings)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
@@ -282,6 +283,7 @@ def _services(
         rollouts=kept.rolling.rollouts,
         evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
         sla=ground.sla,
+        semantics=review(ground.unknown, kept.workflows, audit=parts.audit),
         unready=lambda: _reasons(ground.unready, outbox),
         parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
         targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
@@ -398,22 +400,10 @@ def _prober(ground: _Ground, registry: Registry) -> Prober:
     )
 
 
-def _openings(
-    ground: _Ground, driver: Driver, *, workflows: Workflows, unknown: UnknownValues
-) -> Openings:
-    settings = ground.settings
-    limits = OpeningLimits(
-        node=settings.node_id,
-        max_open_sessions=settings.limits.max_open_sessions,
-        session_deadline_ms=settings.deadlines.session_deadline_ms,
-        max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
-        retry_budget=settings.retry.session_budget,
-        cancel_grace_ms=settings.grace.cancel_grace_ms,
-        backoff=backoff_of(settings),
-        sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
-    )
+def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openings:
+    limits = opening_limits(ground.settings)
     openings = Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
-    openings.on_refused_values = unknown.count
+    openings.on_refused_values = ground.unknown.count
     return openings
 
 
@@ -440,18 +430,6 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
         trajectories=log,
         build=trajectory_of,
         clock=ground.clock,
-    )
-
-
-def _spans(settings: Settings) -> SpanSink:
-    tracing = settings.tracing
-    if not tracing.enabled:
-        return NoSpans()
-    return OtlpSpans(
-        tracing.endpoint,
-        headers={name: value.get_secret_value() for name, value in tracing.headers.items()},
-        max_queued=tracing.max_queued,
-        instance=str(settings.node_id),
     )
 
 

@@ -10,6 +10,7 @@ from gateway.cli import (
     lineage,
     proposals,
     run,
+    semantics,
     serve,
     sessions,
     tokens,
@@ -27,5 +28,6 @@ app.add_typer(governance.app, name="governance")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")
+app.add_typer(semantics.app, name="semantics")
 app.add_typer(doctor.app)
 app.add_typer(contract.app, name="contract")

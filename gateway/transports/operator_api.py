@@ -27,6 +27,11 @@ from gateway.transports.rollout_routes import (
     ROLLOUT_OPERATIONS,
     ROLLOUT_ROUTES,
 )
+from gateway.transports.semantics_routes import (
+    SEMANTICS_BUILDERS,
+    SEMANTICS_OPERATIONS,
+    SEMANTICS_ROUTES,
+)
 from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
 
 
@@ -45,6 +50,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(CONTRACT_ROUTES, CONTRACT_BUILDERS, CONTRACT_OPERATIONS),
     Area(ROLLOUT_ROUTES, ROLLOUT_BUILDERS, ROLLOUT_OPERATIONS),
     Area(GOVERNANCE_ROUTES, GOVERNANCE_BUILDERS, GOVERNANCE_OPERATIONS),
+    Area(SEMANTICS_ROUTES, SEMANTICS_BUILDERS, SEMANTICS_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

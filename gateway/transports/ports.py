@@ -30,6 +30,7 @@ from gateway.runtime.evidence import Evidences
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollouts import Rollouts
+from gateway.runtime.semantics_review import SemanticsReview
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.target_views import TargetView
 from gateway.runtime.tokens import Tokens
@@ -139,6 +140,7 @@ class Services:
     tokens: Tokens
     audit: AuditLog
     sla: SlaWatch
+    semantics: SemanticsReview
     board: Board
     evidences: Evidences
     rollouts: Rollouts

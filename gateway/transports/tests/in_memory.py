@@ -31,6 +31,7 @@ from acp_spec.model.session import (
 from gateway.board.audit import AuditLog
 from gateway.board.policy import Policy
 from gateway.engine.catalog import Catalog
+from gateway.governance.domains import nobody
 from gateway.governance.parameters import Parameters
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
@@ -45,8 +46,10 @@ from gateway.runtime.rollout_versions import (
     WorkflowVersions,
 )
 from gateway.runtime.rollouts import RolloutParts, Rollouts
+from gateway.runtime.semantics_review import SemanticsReview
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
+from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
@@ -332,6 +335,12 @@ class House:
                 LiveParameters(Parameters()), store, durable=durable, audit=audit, clock=self.clock
             ),
             targets=lambda: (),
+            semantics=SemanticsReview(
+                unknown=UnknownValues(store, durable, clock=self.clock, metrics=Metrics()),
+                workflows=workflows,
+                audit=audit,
+                nearest=nobody,
+            ),
             unready=lambda: tuple(self.reasons),
             metrics=metrics,
         )

@@ -1,0 +1,34 @@
+"""What the configuration means to the parts: values made of settings alone."""
+
+from gateway.assembly.parameters import backoff_of
+from gateway.config.settings import Settings
+from gateway.runtime.opening import OpeningLimits
+from gateway.telemetry.span_export import OtlpSpans
+from gateway.telemetry.spans import NoSpans, SpanSink
+
+
+def opening_limits(settings: Settings) -> OpeningLimits:
+    """Bounds and defaults of new sessions."""
+    return OpeningLimits(
+        node=settings.node_id,
+        max_open_sessions=settings.limits.max_open_sessions,
+        session_deadline_ms=settings.deadlines.session_deadline_ms,
+        max_session_deadline_ms=settings.deadlines.max_session_deadline_ms,
+        retry_budget=settings.retry.session_budget,
+        cancel_grace_ms=settings.grace.cancel_grace_ms,
+        backoff=backoff_of(settings),
+        sample_ratio=settings.tracing.sample_ratio if settings.tracing.enabled else 0.0,
+    )
+
+
+def spans_of(settings: Settings) -> SpanSink:
+    """Where spans go."""
+    tracing = settings.tracing
+    if not tracing.enabled:
+        return NoSpans()
+    return OtlpSpans(
+        tracing.endpoint,
+        headers={name: value.get_secret_value() for name, value in tracing.headers.items()},
+        max_queued=tracing.max_queued,
+        instance=str(settings.node_id),
+    )
