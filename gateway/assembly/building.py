@@ -1,7 +1,6 @@
 """From settings to the parts of one gateway, wired but not yet serving."""
 
 import os
-import re
 from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
@@ -11,6 +10,7 @@ from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning, review
+from gateway.assembly.unready import reasons, store_damaged, store_failed
 from gateway.assembly.watching import watch, watch_beside
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
@@ -44,7 +44,6 @@ from gateway.runtime.twins import Twins
 from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import store_path
-from gateway.stores.errors import StoreCorrupt, StoreError
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Store
 from gateway.stores.rocksdb import RocksStore
@@ -123,7 +122,7 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
     unready = {"recovering sessions"}
     store = WatchedStore(
         store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage),
-        lambda problem: _store_damaged(problem, unready),
+        lambda problem: store_damaged(problem, unready),
     )
     metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
     sealer = Sealer(store)
@@ -143,23 +142,10 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         unready=unready,
     )
     data_dir = str(settings.data_dir)
-    committer.on_failure(lambda problem: _store_failed(problem, unready, data_dir=data_dir))
+    committer.on_failure(lambda problem: store_failed(problem, unready, data_dir=data_dir))
     registry = _registry(ground)
     workflows = Workflows(store, committer, clock=clock, catalog=registry.catalog)
     return _sessions(ground, registry, workflows=workflows)
-
-
-def _store_failed(problem: StoreError, unready: set[str], *, data_dir: str) -> None:
-    """Nothing is acknowledged any more; a restart is the way out, once the disk is well."""
-    log.error("store_failed", cause=problem)
-    said = re.sub(re.escape(data_dir) + r"[^\s:,)]*", "the data directory", str(problem))
-    unready.add(f"the store failed: {said}; mend the disk, then restart the gateway")
-
-
-def _store_damaged(problem: StoreCorrupt, unready: set[str]) -> None:
-    """What stands in the damaged place cannot be read; a person has to restore or to salvage it."""
-    log.error("store_damaged", cause=problem)
-    unready.add("the store is damaged: its log says where; restore a backup, or salvage it")
 
 
 def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Gateway:
@@ -179,13 +165,12 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     contexts = _contexts(ground)
     row = _row(ground, registry)
     executors = row.executors(driver, contexts, settings=settings)
-    twins = rolling.stand_before(driver, executors)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
     forget = forget_everywhere(outbox, ground.unknown)
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=forget)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     openings = _openings(ground, driver, workflows=workflows)
-    openings.traffic = rolling.traffic
+    twins = rolling.stand_before(driver, executors, openings=openings)
     row.lead(openings)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
     kept = _Kept(registry=registry, workflows=workflows, tokens=tokens, rolling=rolling, row=row)
@@ -251,8 +236,7 @@ def _rolling(ground: _Ground, registry: Registry, *, workflows: Workflows) -> Ro
         clock=ground.clock,
         metrics=ground.metrics,
     )
-    backoff = backoff_of(ground.settings)
-    return rolling_of(parts, registry, workflows=workflows, backoff=backoff)
+    return rolling_of(parts, registry, workflows=workflows)
 
 
 def _row(ground: _Ground, registry: Registry) -> RowParts:
@@ -281,10 +265,11 @@ def _services(
         audit=parts.audit,
         board=board,
         rollouts=kept.rolling.rollouts,
+        replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
         sla=ground.sla,
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit),
-        unready=lambda: _reasons(ground.unready, outbox),
+        unready=lambda: reasons(ground.unready, outbox),
         parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
         targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
         metrics=ground.metrics,
@@ -308,14 +293,6 @@ def _board_parts(ground: _Ground) -> BoardParts:
         clock=ground.clock,
         chance=ground.chance,
     )
-
-
-def _reasons(unready: set[str], outbox: Outbox) -> tuple[str, ...]:
-    """Why no traffic should come. No file names: everybody may ask."""
-    if outbox.is_stuck:
-        stuck = "trajectories cannot be written: the log says why; sessions go on, their rows wait"
-        return tuple(sorted({*unready, stuck}))
-    return tuple(sorted(unready))
 
 
 def _driver(

@@ -1,11 +1,12 @@
 """Rollouts of a gateway, wired: what they move, and the executor they stand before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gateway.governance.backoff import Backoff
 from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
+from gateway.runtime.opening import Openings
 from gateway.runtime.registry import Registry
+from gateway.runtime.replays import Replays
 from gateway.runtime.rollout_traffic import RolloutTraffic
 from gateway.runtime.rollout_versions import (
     ComponentVersions,
@@ -18,29 +19,29 @@ from gateway.runtime.twins import Twins
 from gateway.runtime.workflows import Workflows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rolling:
     """The rollouts, and how sessions come to them."""
 
     rollouts: Rollouts
     traffic: RolloutTraffic
+    replays: Replays = field(init=False)
 
-    def stand_before(self, driver: Driver, executors: Executors) -> Twins:
-        """Take twins aside before they reach the executors."""
+    def stand_before(self, driver: Driver, executors: Executors, *, openings: Openings) -> Twins:
+        """Have a say at openings, and take twins aside before they reach the executors."""
         twins = Twins(driver, executors)
         driver.executor = twins
+        openings.traffic = self.traffic
+        self.traffic.backoff = lambda: openings.backoff()
         self.traffic.attach(driver, twins)
+        self.replays = Replays(driver, openings, twins)
         return twins
 
 
-def rolling_of(
-    parts: RolloutParts, registry: Registry, *, workflows: Workflows, backoff: Backoff
-) -> Rolling:
+def rolling_of(parts: RolloutParts, registry: Registry, *, workflows: Workflows) -> Rolling:
     """The rollouts that the store holds, ready to go on."""
     policies = PolicyVersions(parts.store, parts.durable)
     versions = Versions(ComponentVersions(registry), WorkflowVersions(workflows), policies=policies)
     rollouts = Rollouts(parts, versions)
-    traffic = RolloutTraffic(
-        rollouts, workflows, policies=policies, metrics=parts.metrics, backoff=backoff
-    )
+    traffic = RolloutTraffic(rollouts, workflows, policies=policies, metrics=parts.metrics)
     return Rolling(rollouts, traffic)

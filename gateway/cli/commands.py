@@ -9,6 +9,8 @@ from gateway.cli import (
     governance,
     lineage,
     proposals,
+    replay_traffic,
+    rollout,
     run,
     semantics,
     serve,
@@ -29,5 +31,7 @@ app.add_typer(tokens.app, name="tokens")
 app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")
 app.add_typer(semantics.app, name="semantics")
+app.add_typer(rollout.app, name="rollout")
+app.add_typer(replay_traffic.app)
 app.add_typer(doctor.app)
 app.add_typer(contract.app, name="contract")

@@ -7,6 +7,7 @@ waits longest of all, is measured like its primary.
 from collections.abc import Iterator
 
 from acp_spec.model.enums import SessionStatus
+from acp_spec.model.trajectory import Attempt, Trajectory
 from gateway.engine.states import CallState, SessionState
 from gateway.governance.rollout_judging import Sample
 
@@ -21,10 +22,38 @@ def sample(state: SessionState, *, reward: str = "") -> Sample:
     )
 
 
+def recorded_sample(trajectory: Trajectory) -> Sample:
+    """The same of a session that is a record only; its rewards are not asked for."""
+    rows: dict[str, list[Attempt]] = {}
+    for row in trajectory.calls:
+        rows.setdefault(row.call_id, []).append(row)
+    spans = [span for attempts in rows.values() for span in _recorded_spans(attempts)]
+    return Sample(
+        succeeded=trajectory.status is SessionStatus.SUCCEEDED,
+        fell_back=trajectory.fell_back,
+        work_ms=float(_covered_ms(spans)),
+    )
+
+
+def _recorded_spans(rows: list[Attempt]) -> Iterator[tuple[int, int]]:
+    before_ms: int | None = None
+    for row in rows:
+        begun, ended = row.sent_at_ms, row.ended_at_ms
+        if before_ms is not None and row.queued_at_ms > before_ms:
+            yield before_ms, row.queued_at_ms
+        if begun is not None and ended is not None:
+            yield begun, ended
+        before_ms = ended if begun is not None else None
+
+
 def work_ms(state: SessionState) -> int:
     """Milliseconds in which a call was at work or waited for its own retry; overlaps count once."""
+    return _covered_ms([span for call in state.calls.values() for span in _spans(call)])
+
+
+def _covered_ms(spans: list[tuple[int, int]]) -> int:
     total, reached = 0, 0
-    for begin, end in sorted(span for call in state.calls.values() for span in _spans(call)):
+    for begin, end in sorted(spans):
         if end > reached:
             total += end - max(begin, reached)
             reached = end

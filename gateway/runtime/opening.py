@@ -27,7 +27,7 @@ from gateway.engine.policies import policies_of
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
-from gateway.runtime.principal import Principal, Trace
+from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollout_traffic import Intent, Opening, RolloutTraffic
 from gateway.runtime.unknown_values import INPUT, Seen
 from gateway.runtime.workflows import Workflows
@@ -137,6 +137,19 @@ class Openings:
         if request.session_key:
             self._take_key(request.session_key, opened)
         return opened.session_id, True
+
+    def replayed(
+        self, request: OpenSession, principal: Principal, *, swap: Callable[[Intent], Intent]
+    ) -> tuple[Workflow, Opened]:
+        """What opens a replay of a recorded session, on the versions that `swap` chooses."""
+        self._driver.committer.refuse_if_failed()
+        workflow = self._workflows.resolve(request.workflow)
+        now_ms = self._driver.clock.now_ms()
+        new_id = session_id(now_ms, self._limits.node, random_64=self._chance.random_64())
+        pinned = self._pins(workflow, request.labels)
+        intent = swap(Intent(session_id=new_id, workflow=workflow, pins=pinned))
+        opened = self._opened(request, principal, trace=NO_TRACE, intent=intent, digest="")
+        return workflow, opened
 
     def _workflow(self, request: OpenSession) -> Workflow | None:
         if request.workflow:

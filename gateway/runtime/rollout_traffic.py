@@ -71,13 +71,13 @@ class RolloutTraffic:
         *,
         policies: PolicyVersions,
         metrics: Metrics,
-        backoff: Backoff,
     ) -> None:
         self._rollouts = rollouts
         self._workflows = workflows
         self._policies = policies
         self._metrics = metrics
-        self._backoff = backoff
+        self.backoff: Callable[[], Backoff] = Backoff
+        """The recovery policy's defaults as they are now; the assembly puts the live ones here."""
         self._driver: Driver | None = None
         self._twins: Twins | None = None
 
@@ -232,7 +232,7 @@ class RolloutTraffic:
         assert self._driver is not None, "attached before any session opens"
         workflow, new_id = intent.workflow, intent.session_id
         digest = workflow.source_digest if workflow else ""
-        policies = policies_of(workflow, intent.recovery_params, defaults=self._backoff)
+        policies = policies_of(workflow, intent.recovery_params, defaults=self.backoff())
         basis = msgspec.json.encode([digest, intent.pins, opened.input_sha256, policies])
         return msgspec.structs.replace(
             opened,

@@ -29,6 +29,7 @@ from gateway.runtime.board import Board
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.replays import ReplayRequest, ReplayResult
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.semantics_review import SemanticsReview
 from gateway.runtime.sla_watch import SlaWatch
@@ -127,6 +128,12 @@ class Components(Protocol):
     async def delete(self, component_id: str) -> None: ...
 
 
+class RunReplay(Protocol):
+    """Recorded sessions on other versions."""
+
+    async def run(self, request: ReplayRequest, principal: Principal) -> ReplayResult: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """All that a border can reach.
@@ -146,5 +153,6 @@ class Services:
     rollouts: Rollouts
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
+    replays: RunReplay
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

@@ -1,4 +1,4 @@
-"""Rollouts over HTTP, for operators: `/v1/rollouts`. The gateway's own, not part of ACP v1.
+"""Rollouts and replays over HTTP, for operators: `/v1/rollouts`, `/v1/replays`. Not in ACP v1.
 
 Components, workflows and policies belong to the whole gateway, and so do their rollouts: every
 operator sees and moves them; the audit log says who did.
@@ -14,6 +14,7 @@ from acp_spec.codec import json
 from acp_spec.model import gateway_calls as calls
 from gateway.governance.rollout import Order
 from gateway.governance.rollout_spec import RolloutSpec
+from gateway.runtime.replays import ReplayRequest, ReplayResult
 from gateway.runtime.rollouts import OrderRequest, RolloutPage, RolloutView
 from gateway.transports.http_request import HttpRequest
 from gateway.transports.http_routes import Builder, HttpLimits
@@ -58,6 +59,14 @@ ROLLOUT_ROUTES: Final[tuple[Route, ...]] = (
     Route(name="list_rollouts", method="GET", path=_ALL, response=RolloutPage, scope="operate"),
     Route(name="get_rollout", method="GET", path=_ONE, response=RolloutView, scope="operate"),
     *map(_order_route, Order),
+    Route(
+        name="replay_session",
+        method="POST",
+        path="/v1/replays",
+        request=ReplayRequest,
+        response=ReplayResult,
+        scope="operate",
+    ),
 )
 
 
@@ -72,6 +81,10 @@ async def list_rollouts(caller: Caller, request: calls.Empty) -> Done:
 
 async def get_rollout(caller: Caller, request: RolloutId) -> Done:
     return Done(caller.services.rollouts.get(request.rollout_id))
+
+
+async def replay_session(caller: Caller, request: ReplayRequest) -> Done:
+    return Done(await caller.services.replays.run(request, caller.principal))
 
 
 def _operation_of(order: Order) -> Operation:
@@ -89,6 +102,10 @@ def _start(request: HttpRequest, limits: HttpLimits) -> RolloutSpec:
     return json.decode_request(
         RolloutSpec, request.body, max_bytes=limits.body_bytes, lower_case_enums=True
     )
+
+
+def _replay(request: HttpRequest, limits: HttpLimits) -> ReplayRequest:
+    return json.decode_request(ReplayRequest, request.body, max_bytes=limits.body_bytes)
 
 
 def _list(request: HttpRequest, limits: HttpLimits) -> calls.Empty:
@@ -109,11 +126,13 @@ ROLLOUT_OPERATIONS: Final[Mapping[str, Operation]] = {
     "start_rollout": start_rollout,
     "list_rollouts": list_rollouts,
     "get_rollout": get_rollout,
+    "replay_session": replay_session,
     **{f"{order.value.lower()}_rollout": _operation_of(order) for order in Order},
 }
 ROLLOUT_BUILDERS: Final[Mapping[str, Builder]] = {
     "start_rollout": _start,
     "list_rollouts": _list,
     "get_rollout": _one,
+    "replay_session": _replay,
     **{f"{order.value.lower()}_rollout": _order for order in Order},
 }

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from gateway.tests.e2e.client import Client
@@ -76,12 +77,27 @@ class Desk:
     stack: ExitStack
     asked: int = 0
     replies: list[Any] = field(default_factory=list)
+    folder: Path = Path()
+    """Where a test put what was recorded."""
 
     def hire(self, version: str, advise: Advise) -> Stranger:
         """Another version of the adviser comes to the desk."""
         stranger = self.stack.enter_context(serving(adviser(self.name, version, advise)))
         self.client.register(stranger.url)
         return stranger
+
+    def hangs(self, version: str) -> threading.Event:
+        """A version that never answers while the test runs; set once it was asked."""
+        asked, over = threading.Event(), threading.Event()
+
+        def advise(question: int) -> str:
+            asked.set()
+            over.wait(WAIT_S)
+            return good(question)
+
+        self.stack.callback(over.set)
+        self.hire(version, advise)
+        return asked
 
     def workflow(self, version: str = "1.0.0", *, amount: str = "input.q") -> str:
         return self.client.put_workflow(

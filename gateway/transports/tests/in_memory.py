@@ -39,6 +39,7 @@ from gateway.runtime.evidence import Evidences
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.replays import ReplayRequest, ReplayResult
 from gateway.runtime.rollout_versions import (
     ComponentVersions,
     PolicyVersions,
@@ -289,6 +290,13 @@ class NoVersions:
         raise AssertionError("nothing can be rolled out here")
 
 
+class NoReplays:
+    """Nothing can be replayed where sessions do nothing."""
+
+    async def run(self, request: ReplayRequest, principal: Principal) -> ReplayResult:
+        raise AcpFailure(error(Reason.NOT_FOUND, "nothing is registered here"))
+
+
 class House:
     """All services, with what tests turn and look at."""
 
@@ -319,6 +327,7 @@ class House:
             sessions=self.sessions,
             components=self.components,
             rollouts=Rollouts(rolled, versions),
+            replays=NoReplays(),
             workflows=workflows,
             tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
             audit=audit,
