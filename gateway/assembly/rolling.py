@@ -32,7 +32,7 @@ class Rolling:
         twins = Twins(driver, executors)
         driver.executor = twins
         openings.traffic = self.traffic
-        self.traffic.backoff = lambda: openings.backoff()
+        self.traffic.backoff = openings.backoff
         self.traffic.attach(driver, twins)
         self.replays = Replays(driver, openings, twins)
         return twins
