@@ -10,6 +10,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ import uvloop
 from acp_spec.sdk.cli import Exit
 from gateway.assembly.building import Gateway, build
 from gateway.config.settings import Settings
+from gateway.runtime.loop_lag import LoopLag
 from gateway.runtime.restart import open_sessions, resume_all
 from gateway.stores.errors import (
     DirectoryUnusable,
@@ -97,6 +99,7 @@ async def _run(gateway: Gateway) -> int:
     ]
     rolling = asyncio.create_task(gateway.rolling.rollouts.run(), name="rollouts")
     gateway.prober.start()
+    lag = _watch_the_process(gateway)
     await http.started()
     await _recover(gateway)
     await grpc.set_ready(True)
@@ -108,6 +111,7 @@ async def _run(gateway: Gateway) -> int:
     _say_ready(http, grpc)
     await _until_stopped(stop, tasks)
     rolling.cancel()
+    lag.close()
     await _drain(gateway, http, grpc=grpc)
     await _close(gateway, tasks)
     return EXIT_OK if gateway.committer.failed is None else EXIT_UNAVAILABLE
@@ -122,6 +126,16 @@ def _survive(gateway: Gateway) -> Callable[[asyncio.AbstractEventLoop, dict[str,
         log.error("loop_survived", cause=cause, what=str(context.get("message", "")))
 
     return heard
+
+
+def _watch_the_process(gateway: Gateway) -> LoopLag:
+    """What `acp doctor --measure` divides by: CPU time used, and how late the loop is."""
+    lag = LoopLag()
+    lag.start()
+    metrics = gateway.metrics
+    metrics.watch("process_cpu_seconds", "CPU time used by this process", read=time.process_time)
+    metrics.watch("loop_lag_seconds", "Worst delay of the loop, 5 s", read=lag.worst_s)
+    return lag
 
 
 def _on_signals() -> asyncio.Event:

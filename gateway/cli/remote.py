@@ -118,6 +118,10 @@ class Gateway:
                 return
             yield from _frames(response.iter_lines())
 
+    def metrics(self) -> str:
+        """The page that Prometheus scrapes."""
+        return self._exchange("GET", "/metrics").text
+
     # ---- the operator API is the gateway's own, not in the wire's table ---------------------
 
     def operate(
