@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.configured import opening_limits, spans_of
-from gateway.assembly.governing import board_of, evidences_of
+from gateway.assembly.governing import Measurable, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
@@ -106,7 +106,7 @@ class _Ground:
     unready: set[str]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Kept:
     """What operators put in and the gateway keeps."""
 
@@ -115,6 +115,7 @@ class _Kept:
     tokens: Tokens
     rolling: Rolling
     row: RowParts
+    contexts: ContextMaker
 
 
 def build(settings: Settings, *, store: Store | None = None) -> Gateway:
@@ -173,7 +174,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     row.lead(openings)
     twins = rolling.stand_before(driver, executors, openings=openings)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
-    kept = _Kept(registry=registry, workflows=workflows, tokens=tokens, rolling=rolling, row=row)
+    kept = _Kept(registry, workflows, tokens, rolling=rolling, row=row, contexts=contexts)
     services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
@@ -257,6 +258,9 @@ def _services(
     """What the borders reach."""
     parts, row = _board_parts(ground), kept.row
     board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
+    measurable = Measurable(
+        workflows=kept.workflows, tokens=kept.tokens, own_url=lambda: kept.contexts.public_url
+    )
     return Services(
         sessions=sessions,
         components=kept.registry,
@@ -266,7 +270,7 @@ def _services(
         board=board,
         rollouts=kept.rolling.rollouts,
         replays=kept.rolling.replays,
-        evidences=evidences_of(ground.settings, board, parts=parts, tokens=kept.tokens),
+        evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit),
         unready=lambda: reasons(ground.unready, outbox),

@@ -1,6 +1,8 @@
 """The board of a gateway, wired: its policy out of the settings, and what it is asked about."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from acp_spec.bindings.errors import error
@@ -12,8 +14,8 @@ from gateway.board.proposals import ChangeKind, EvidenceKind, Proposal
 from gateway.config.board import BoardSettings, RuleSettings
 from gateway.config.settings import Settings
 from gateway.runtime.board import Board, BoardParts
-from gateway.runtime.evidence import EvidenceRequest, Evidences
-from gateway.runtime.measuring import Measured, Measurer
+from gateway.runtime.evidence import EvidenceRequest, Evidences, Plan, Run
+from gateway.runtime.measuring import Measured, Measurement, Measurer
 from gateway.runtime.registry import Registry
 from gateway.runtime.tokens import TokenRequest, Tokens
 from gateway.runtime.workflows import Workflows
@@ -25,8 +27,18 @@ from gateway.transports.address_guard import (
     parse_component_url,
 )
 
+WORKFLOW_FILE: Final = "workflow.yaml"
 MEASURING_DAYS: Final = 1
 """A measurement's own token is revoked when it ends; if the gateway dies first, after a day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurable:
+    """What measurements are made of. `own_url`: where this gateway serves, once it does."""
+
+    workflows: Workflows
+    tokens: Tokens
+    own_url: Callable[[], str]
 
 
 def policy_of(settings: BoardSettings) -> Policy:
@@ -81,49 +93,95 @@ def board_of(
 
 
 def evidences_of(
-    settings: Settings, board: Board, *, parts: BoardParts, tokens: Tokens
+    settings: Settings, board: Board, *, parts: BoardParts, measurable: Measurable
 ) -> Evidences:
     """What this gateway can measure for proposals."""
+    own_url = measurable.own_url
     return Evidences(
         board,
-        _runner(settings, tokens),
-        commands={EvidenceKind.CONFORMANCE: _conformance(settings)},
+        _runner(settings, measurable.tokens),
+        plans={
+            EvidenceKind.CONFORMANCE: _conformance(settings),
+            EvidenceKind.LOAD_RUN: _load_run(measurable.workflows, own_url),
+            EvidenceKind.REPLAY: _replay(settings.data_dir.resolve(), own_url),
+        },
         clock=parts.clock,
         chance=parts.chance,
     )
 
 
-def _runner(settings: Settings, tokens: Tokens) -> Callable[[tuple[str, ...]], Awaitable[Measured]]:
+def _runner(settings: Settings, tokens: Tokens) -> Run:
     """Runs a command; one that calls this gateway gets a token of its own while it runs."""
     measurer = Measurer(timeout_s=settings.board.evidence_timeout_s)
 
-    async def run(words: tuple[str, ...]) -> Measured:
-        if not settings.auth_required:
-            return await measurer.run(words)
+    async def run(measurement: Measurement) -> Measured:
+        if not (settings.auth_required and measurement.scopes):
+            return await measurer.run(measurement)
         request = TokenRequest(
-            scopes=("submit",), label="evidence of a proposal", days=MEASURING_DAYS
+            scopes=measurement.scopes, label="evidence of a proposal", days=MEASURING_DAYS
         )
         made = await tokens.create(request)
         try:
-            return await measurer.run(words, token=made.token)
+            return await measurer.run(measurement, token=made.token)
         finally:
             await tokens.revoke(made.info.token_id)
 
     return run
 
 
-def _conformance(
-    settings: Settings,
-) -> Callable[[Proposal, EvidenceRequest], Awaitable[tuple[str, ...]]]:
+def _conformance(settings: Settings) -> Plan:
     guard = AddressGuard(settings.outbound_networks)
 
-    async def command(proposal: Proposal, request: EvidenceRequest) -> tuple[str, ...]:
+    async def plan(proposal: Proposal, request: EvidenceRequest) -> Measurement:
         """The suite against an instance; the same addresses as for a registration are allowed."""
         try:
             target = parse_component_url(request.target, HTTP_SCHEMES | GRPC_SCHEMES)
             await guard.addresses(target)
         except (AddressRefused, OSError) as problem:
             raise AcpFailure(error(Reason.INVALID_REQUEST, f"target: {problem}")) from None
-        return ("conformance", "--target", target.url, "--json")
+        return Measurement(words=("conformance", "--target", target.url, "--json"))
 
-    return command
+    return plan
+
+
+def _load_run(workflows: Workflows, own_url: Callable[[], str]) -> Plan:
+    async def plan(proposal: Proposal, request: EvidenceRequest) -> Measurement:
+        """A bounded load on the stored version, each component held against its SLA."""
+        name, version = _workflow_meant(proposal, request)
+        words = (
+            *("contract", "check", WORKFLOW_FILE, "--target", own_url(), "--json"),
+            *("--input", request.input, "--load", str(request.sessions)),
+            *("--seconds", f"{request.seconds:g}"),
+        )
+        source = workflows.stored(name, version).source
+        scopes = ("submit", "operate")
+        return Measurement(words=words, files={WORKFLOW_FILE: source}, scopes=scopes)
+
+    return plan
+
+
+def _replay(data_dir: Path, own_url: Callable[[], str]) -> Plan:
+    async def plan(proposal: Proposal, request: EvidenceRequest) -> Measurement:
+        """Sessions that this gateway recorded, through the candidate versions."""
+        if not request.candidates or not request.workflow:
+            text = "workflow, candidates: say which workflow's sessions run on which versions"
+            raise AcpFailure(error(Reason.INVALID_REQUEST, text))
+        words = (
+            *("replay-traffic", "--workflow", request.workflow, "--from", str(data_dir)),
+            *("--candidate", ",".join(request.candidates), "--limit", str(request.sessions)),
+            *("--gateway", own_url(), "--json"),
+        )
+        return Measurement(words=words, scopes=("submit", "operate"))
+
+    return plan
+
+
+def _workflow_meant(proposal: Proposal, request: EvidenceRequest) -> tuple[str, str]:
+    """The request's workflow, else the proposal's subject; INVALID_REQUEST when it is neither."""
+    subject = proposal.change.subject
+    about = subject.removeprefix("workflow:") if subject.startswith("workflow:") else ""
+    name, at, version = (request.workflow or about).partition("@")
+    if not at:
+        text = "workflow: say which, as name@version"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, text))
+    return name, version

@@ -101,8 +101,16 @@ def show(
 def evidence(
     proposal_id: ProposalId,
     kind: Annotated[str, typer.Option(help="CONFORMANCE, LOAD_RUN or REPLAY.")],
-    target: Annotated[str, typer.Option(help="URL of the instance to check.")] = "",
-    workflow: Annotated[str, typer.Option(help="Workflow to load or to replay.")] = "",
+    target: Annotated[str, typer.Option(help="CONFORMANCE: URL of the instance.")] = "",
+    workflow: Annotated[
+        str, typer.Option(help="LOAD_RUN and REPLAY: name@version; the proposal's own if unsaid.")
+    ] = "",
+    given: Annotated[str, typer.Option("--input", help="LOAD_RUN: input, JSON.")] = "null",
+    sessions: Annotated[int, typer.Option(help="LOAD_RUN: at once. REPLAY: so many at most.")] = 4,
+    seconds: Annotated[float, typer.Option(help="LOAD_RUN: how long.")] = 10,
+    candidate: Annotated[
+        list[str] | None, typer.Option(help="REPLAY: component@version; repeatable.")
+    ] = None,
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,
@@ -116,8 +124,17 @@ def evidence(
     from gateway.runtime.evidence import EvidenceRequest
 
     out = Output(json=as_json)
+    stated = {
+        "kind": kind.upper(),
+        "target": target,
+        "workflow": workflow,
+        "input": given,
+        "sessions": sessions,
+        "seconds": seconds,
+        "candidates": candidate or [],
+    }
     with connected(out, gateway, token=token) as remote:
-        text = msgspec.json.encode({"kind": kind.upper(), "target": target, "workflow": workflow})
+        text = msgspec.json.encode(stated)
         request = decode_request(EvidenceRequest, text, max_bytes=len(text))
         one = place("/v1/proposals/{}", proposal_id)
         before = remote.operate(ProposalView, f"GET {one}")

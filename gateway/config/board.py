@@ -12,7 +12,7 @@ from pydantic import Field
 from gateway.config.section import Section
 
 PositiveDays = Annotated[float, Field(gt=0, le=3_650)]
-BOUND_PATTERN = r"^[A-Za-z0-9_.]{1,128} (>=|<=|==) -?\d{1,15}(\.\d{1,9})?$"
+BOUND_PATTERN = r"^[A-Za-z0-9_.-]{1,200} (>=|<=|==) -?\d{1,15}(\.\d{1,9})?$"
 BoundText = Annotated[str, Field(pattern=BOUND_PATTERN)]
 
 

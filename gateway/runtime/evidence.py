@@ -6,7 +6,7 @@ A measurement outlives the request that asked for it; it ends with the gateway.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from acp_spec.model.errors import AcpFailure, Reason
 from gateway.board.proposals import PENDING, Evidence, EvidenceKind, Proposal
 from gateway.runtime.board import Board, ProposalView
 from gateway.runtime.clock import Chance, Clock
-from gateway.runtime.measuring import Measured
+from gateway.runtime.measuring import Measured, Measurement
 from gateway.runtime.principal import Principal
 from gateway.telemetry.logs import get_log
 
@@ -28,16 +28,25 @@ _ID_BYTES: Final = 6
 
 
 class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What to measure. `target`: the URL of an instance; `workflow`: name or name@version."""
+    """What to measure: CONFORMANCE of the instance at `target`, or a LOAD_RUN of a `workflow`.
+
+    `workflow`: name@version, the proposal's own if it is about one. `input`: JSON text of each
+    session under load; `sessions` at once for `seconds`. Or a REPLAY of so many recorded
+    `sessions` of the `workflow` on the versions that `candidates` name.
+    """
 
     kind: EvidenceKind
     target: str = ""
     workflow: str = ""
+    input: str = "null"
+    sessions: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    seconds: Annotated[float, msgspec.Meta(ge=0.5, le=300)] = 10
+    candidates: tuple[str, ...] = ()
 
 
-Command = Callable[[Proposal, EvidenceRequest], Awaitable[tuple[str, ...]]]
-"""The words after `acp`; raises AcpFailure when the request does not say enough."""
-Run = Callable[[tuple[str, ...]], Awaitable[Measured]]
+Plan = Callable[[Proposal, EvidenceRequest], Awaitable[Measurement]]
+"""What to run for a request; raises AcpFailure when it does not say enough."""
+Run = Callable[[Measurement], Awaitable[Measured]]
 
 
 class Evidences:
@@ -48,13 +57,13 @@ class Evidences:
         board: Board,
         run: Run,
         *,
-        commands: Mapping[EvidenceKind, Command],
+        plans: Mapping[EvidenceKind, Plan],
         clock: Clock,
         chance: Chance,
     ) -> None:
         self._board = board
         self._run = run
-        self._commands = commands
+        self._plans = plans
         self._clock = clock
         self._chance = chance
         self._tasks: set[asyncio.Task[None]] = set()
@@ -72,8 +81,8 @@ class Evidences:
         if view.proposal.status not in PENDING:
             text = f"proposal: it is {view.proposal.status.value}, evidence cannot be attached"
             raise AcpFailure(error(Reason.INVALID_REQUEST, text))
-        command = self._commands.get(request.kind)
-        if command is None:
+        plan = self._plans.get(request.kind)
+        if plan is None:
             text = f"kind: this gateway cannot measure {request.kind.value}"
             raise AcpFailure(error(Reason.INVALID_REQUEST, text))
         if len(self._tasks) >= WAITING_MAX:
@@ -82,9 +91,9 @@ class Evidences:
                 Reason.OVERLOADED, text, boundary=Boundary.GATEWAY, retry_after_ms=30_000
             )
             raise AcpFailure(failure)
-        words = await command(view.proposal, request)
+        measurement = await plan(view.proposal, request)
         task = asyncio.create_task(
-            self._measure(proposal_id, request.kind, words=words, principal=principal)
+            self._measure(proposal_id, request.kind, measurement=measurement, principal=principal)
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -97,16 +106,16 @@ class Evidences:
         proposal_id: str,
         kind: EvidenceKind,
         *,
-        words: tuple[str, ...],
+        measurement: Measurement,
         principal: Principal,
     ) -> None:
-        measured = await self._run(words)
+        measured = await self._run(measurement)
         evidence = Evidence(
             evidence_id=self._chance.random_bytes(_ID_BYTES).hex(),
             kind=kind,
             at_ms=self._clock.now_ms(),
             figures=measured.figures,
-            command=words,
+            command=measurement.words,
             exit_code=measured.exit_code,
             report_sha256=measured.report_sha256,
             asked_by=principal.subject,

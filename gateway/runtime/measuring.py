@@ -8,10 +8,13 @@ could drop bad figures could wait for good ones.
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -37,6 +40,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     report_sha256: str
 
 
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run: the words after `acp`, files beside it by name, and what its token may do."""
+
+    words: tuple[str, ...]
+    files: dict[str, str] = {}
+    scopes: tuple[str, ...] = ()
+
+
 class Measurer:
     """Runs `acp <command> --json` as processes, one at a time."""
 
@@ -44,30 +55,38 @@ class Measurer:
         self._timeout_s = timeout_s
         self._turn = asyncio.Lock()
 
-    async def run(self, command: Sequence[str], *, token: str = "") -> Measured:
+    async def run(self, measurement: Measurement, *, token: str = "") -> Measured:
         """Run it to its end, or to the time limit; never raises for what the command does."""
         environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         if token:
             environ["ACP_TOKEN"] = token
         async with self._turn:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "gateway",
-                *command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env=environ,
-                start_new_session=True,
-            )
-            try:
-                return await self._ended(process, command)
-            finally:
-                if process.returncode is None:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, 9)
-                    await process.wait()
+            with tempfile.TemporaryDirectory(prefix="acp-evidence-") as folder:
+                _write(Path(folder), measurement.files)
+                return await self._run(measurement.words, environ, folder=folder)
+
+    async def _run(
+        self, command: Sequence[str], environ: Mapping[str, str], *, folder: str
+    ) -> Measured:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gateway",
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environ,
+            cwd=folder,
+            start_new_session=True,
+        )
+        try:
+            return await self._ended(process, command)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
+                await process.wait()
 
     async def _ended(self, process: asyncio.subprocess.Process, command: Sequence[str]) -> Measured:
         assert process.stdout is not None
@@ -81,6 +100,12 @@ class Measurer:
         log.info("measured", command=command[0], exit_code=exit_code)
         digest = hashlib.sha256(output).hexdigest()
         return Measured(figures=figures_of(output), exit_code=exit_code, report_sha256=digest)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """A few kilobytes, now and then: no reason for a thread."""
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 async def _at_most(stream: asyncio.StreamReader) -> bytes:
@@ -99,8 +124,18 @@ def figures_of(output: bytes) -> dict[str, float]:
             document = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        return dict(_numbers(document, "", depth=0))
+        return dict(itertools.islice(_numbers(document, "", depth=0), FIGURES_MAX))
     return {}
+
+
+def _name(item: object) -> str | None:
+    """What an item of a list is called, if it says so: the component whose figures it holds."""
+    if not isinstance(item, Mapping):
+        return None
+    figures = item.get("figures")
+    named = figures if isinstance(figures, Mapping) else item
+    found = named.get("component")
+    return found if isinstance(found, str) else None
 
 
 def _numbers(value: object, path: str, *, depth: int) -> Iterator[tuple[str, float]]:
@@ -110,6 +145,9 @@ def _numbers(value: object, path: str, *, depth: int) -> Iterator[tuple[str, flo
             yield path or "value", float(value)
     elif isinstance(value, list):
         yield f"{path}.count" if path else "count", float(len(value))
+        for item in value[:FIGURES_MAX] if depth < DEPTH_MAX else ():
+            if (name := _name(item)) is not None:
+                yield from _numbers(item, f"{path}.{name}" if path else name, depth=depth + 1)
     elif isinstance(value, Mapping) and depth < DEPTH_MAX:
         for name, inner in list(value.items())[:FIGURES_MAX]:
             yield from _numbers(inner, f"{path}.{name}" if path else str(name), depth=depth + 1)

@@ -186,6 +186,8 @@ def test_every_move_stands_in_an_unbroken_audit_log() -> None:
 def test_figures_are_the_numbers_of_a_document_by_their_path() -> None:
     text = b'{"conformant": true, "counts": {"FAILED": 0}, "results": [1, 2], "name": "x"}'
     assert figures_of(text) == {"conformant": 1.0, "counts.FAILED": 0.0, "results.count": 2.0}
+    listed = b'{"checks": [{"figures": {"component": "fees", "p95_ms": 7}}, {"passed": true}]}'
+    assert figures_of(listed) == {"checks.count": 2.0, "checks.fees.figures.p95_ms": 7.0}
     assert figures_of(b'progress\n{"p99_ms": 12.5}\n') == {"p99_ms": 12.5}
     assert figures_of(b"nothing of the kind") == figures_of(b"") == {}
     assert figures_of(b'{"x": 1e999}') == {}

@@ -165,3 +165,38 @@ def test_the_audit_log_is_verified_from_outside_and_a_stopped_gateways_too(
     assert (found.exit_code, json.loads(found.stdout)["head"]) == (0, head[1])
     cut = CliRunner().invoke(audit_command, ["verify", *there, "--head", "f" * 64])
     assert cut.exit_code == Exit.FAILED
+
+
+LOADED = """
+workflow: loaded
+version: {version}
+contract:
+  sla:
+    echo: {{max_latency_ms: {most_ms}, min_samples: 5}}
+steps:
+  - {{name: act, role: execute, component: echo, action: echo, input_mapping: {{x: input}}}}
+output: act.output
+"""
+
+
+def test_a_load_run_gives_the_figures_of_each_component(
+    tmp_path: Path, serve: Callable[..., Served], start_components: Callable[..., dict[str, Any]]
+) -> None:
+    served = serve(data_dir=tmp_path / "data")
+    with Client(served.url) as client:
+        client.register(start_components("echo")["echo"]["url"])
+        client.put_workflow(LOADED.format(version="1.0.0", most_ms=10_000))
+        change = {"kind": "SLA_CHANGE", "subject": "workflow:loaded@1.0.0"}
+        opened = client.post("/v1/proposals", {"change": change, "title": "load"}).json
+        path = f"/v1/proposals/{opened['proposal']['proposal_id']}"
+        asked = {"kind": "LOAD_RUN", "input": '{"a": 1}', "sessions": 2, "seconds": 1}
+        told = client.post(f"{path}/evidence", asked, prefer="wait=60")
+        assert told.status == 202, told.text
+        (evidence,) = told.json["proposal"]["evidence"]
+        assert (evidence["exit_code"], evidence["figures"]["passed"]) == (0, 1.0)
+        assert evidence["figures"]["checks.echo.figures.calls"] >= 5
+        assert evidence["figures"]["checks.echo.figures.p95_ms"] < 10_000
+
+        replayed = client.post(f"{path}/evidence", {"kind": "REPLAY"})
+        assert (replayed.status, replayed.reason) == (400, "INVALID_REQUEST")
+        assert "candidates" in replayed.message

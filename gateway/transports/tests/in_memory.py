@@ -335,7 +335,7 @@ class House:
             evidences=Evidences(
                 board,
                 Measurer(timeout_s=10).run,
-                commands={},
+                plans={},
                 clock=self.clock,
                 chance=chance,
             ),
