@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-semantics lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-semantics lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -21,7 +21,7 @@ ACP_DATA ?= $(abspath ../shared/data)
 export ACP_DATA
 
 help: ## print the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## make .venv with everything pinned; does nothing if it is up to date
 
@@ -92,3 +92,6 @@ bench-peers: setup ## the same durable job on other engines and on ours, in turn
 
 bench-semantics: setup ## how values find into a domain: BANKING77's names, perturbed, and foreign ones
 	@$(PY) benchmarks/bench_semantics.py
+
+bench-overload: setup ## five times what the gateway can do: goodput, p99, memory; about a minute
+	@$(PY) benchmarks/bench_overload.py

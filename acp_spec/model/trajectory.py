@@ -104,6 +104,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     breaker: str = ""
     signals: tuple[Signals, ...] = ()
     parameter_version: int = 0
+    hedge: bool = False
     budget_left: int = 0
     retries_spent: int = 0
     late: bool = False

@@ -1,5 +1,6 @@
 """From settings to the live governance parameters, and to the row that goes by them."""
 
+from gateway.assembly import overload
 from gateway.config.settings import Settings
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
@@ -10,6 +11,7 @@ from gateway.runtime.clock import Clock
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
+from gateway.runtime.intake import Intake
 from gateway.runtime.opening import Openings
 from gateway.runtime.parameters import LiveParameters
 from gateway.runtime.queueing import Admission
@@ -46,12 +48,14 @@ class RowParts:
         self.parameters = parameters
         self.admission = Admission(clock)
         self.views = TargetViews(self.admission, rules_for=parameters.rules_for)
+        self.intake: Intake | None = None
         self._clock = clock
         self._registry = registry
 
     def lead(self, openings: Openings) -> None:
-        """New sessions begin with the budget and the waits that hold then."""
+        """New sessions pass the gate, and begin with the budget and the waits that hold then."""
         parameters = self.parameters
+        openings.intake = self.intake
         openings.retry_budget = lambda: parameters.retry_budget
         openings.backoff = lambda: parameters.current.parameters.backoff
 
@@ -72,6 +76,9 @@ class RowParts:
             rules_for=self.parameters.rules_for,
         )
         self.admission.wake = absence.wake = admitting.wake
+        self.admission.demand = overload.demand(settings, registry, parameters=self.parameters)
+        overload.listen(settings, admitting=admitting, driver=driver)
+        self.intake = overload.intake(settings, self.admission, driver=driver)
         driver.backoff_of = self.parameters.backoff_of
         driver.executor = Executors(driver, registry, admitting=admitting, contexts=contexts)
         return driver.executor

@@ -146,13 +146,18 @@ class QueueLimits(Section):
     max_queued: Annotated[int, Field(ge=0)] = Field(
         description="Calls that may wait; the next one is refused OVERLOADED, at once."
     )
+    priority: Annotated[int, Field(ge=-10, le=10)] = Field(
+        default=0,
+        description="Levels ahead at an instance that several step types share; a level is worth a"
+        " second of waiting. 0: by the age of the session alone.",
+    )
 
 
 class QueueSettings(Section):
     """A queue per step type, so that a slow model server starves no tool."""
 
     plan: QueueLimits = Field(
-        default=QueueLimits(concurrency=128, max_queued=4_096),
+        default=QueueLimits(concurrency=128, max_queued=4_096, priority=1),
         description="Planners answer in 10-1000 ms; one plan per session and loop.",
     )
     tool: QueueLimits = Field(
@@ -193,6 +198,23 @@ class LimitSettings(Section):
         default=1_024, description="Calls that wait for one instance before OVERLOADED."
     )
     queues: QueueSettings = Field(default=QueueSettings(), description="One queue per step type.")
+
+
+class OverloadSettings(Section):
+    """When new sessions are refused, because those let in before would wait too long (R09)."""
+
+    queue_target_ms: Milliseconds = Field(
+        default=100,
+        description="A forecast of waiting over it, for an interval: new sessions are refused."
+        " Beside calls of 10 to 1,000 ms nobody notices so much. 0: none is ever refused for it.",
+    )
+    queue_interval_ms: PositiveMilliseconds = Field(
+        default=200, description="Shorter bursts are what a queue is for."
+    )
+    tenant_weights: dict[str, Annotated[float, Field(gt=0, le=1_000)]] = Field(
+        default_factory=dict,
+        description="Turns that a tenant has at a queue beside others; 1 where it is not named.",
+    )
 
 
 class GraceSettings(Section):
@@ -352,6 +374,7 @@ class Settings(Section):
     auth: AuthSettings = AuthSettings()
     outbound: OutboundSettings = OutboundSettings()
     limits: LimitSettings = LimitSettings()
+    overload: OverloadSettings = OverloadSettings()
     grace: GraceSettings = GraceSettings()
     retry: RetrySettings = RetrySettings()
     governance: GovernanceSettings = GovernanceSettings()

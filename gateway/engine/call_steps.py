@@ -10,7 +10,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import SessionStatus, SideEffect, StepStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.recovery import Option, Trigger
-from gateway.engine import outcomes, recovery
+from gateway.engine import hedges, outcomes, recovery
 from gateway.engine.commands import (
     Advance,
     Call,
@@ -96,12 +96,16 @@ def refused(state: SessionState, event: Refused) -> list[Command]:
         budget_left=state.budget_left,
     )
     return _failed(
-        state, replace(call, attempts=(*call.attempts, attempt)), trigger=Trigger.REFUSED
+        state,
+        replace(call, attempts=(*call.attempts, attempt), stands_on=0),
+        trigger=Trigger.REFUSED,
     )
 
 
 def attempt_started(state: SessionState, event: AttemptStarted) -> list[Command]:
     call = state.calls[event.call_id]
+    if event.hedge:
+        return hedges.started(state, call, event=event)
     assert call.phase is Phase.READY, "only what waits to be sent is started"
     state.budget_left -= event.lease
     if event.deviation is not None:
@@ -117,24 +121,30 @@ def attempt_started(state: SessionState, event: AttemptStarted) -> list[Command]
         phase=Phase.SENT,
         attempts=(*call.attempts, attempt),
         first_sent_ms=event.at_ms if call.first_sent_ms is None else call.first_sent_ms,
+        stands_on=0,
     )
-    return [Send(event.call_id, event.attempt)]
+    return [Send(event.call_id, event.attempt), *hedges.timer(state, event)]
 
 
 def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
     call = state.calls[event.call_id]
-    attempt = call.attempts[-1]
+    attempt = call.numbered(event.attempt)
     assert call.phase is Phase.SENT, "an attempt ends once"
-    assert attempt.number == event.attempt, "only the latest attempt is in flight"
+    assert attempt in call.in_flight, "only an attempt that is out ends"
+    assert attempt is not None, "it is in flight"
     ended = replace(attempt, ended=event, side_effect=event.side_effect)
     spent = _return_lease(state, attempt, event=event)
-    attempts = (*call.attempts[:-1], ended)
+    attempts = call.with_attempt(ended)
     call = replace(
         call,
         attempts=attempts,
+        stands_on=0 if ended.number == attempts[-1].number else ended.number,
         side_effect=_joined(attempts),
         retries_left=max(0, call.retries_left - spent),
     )
+    beside = hedges.goes_on(state, call, event=event)
+    if beside is not None:
+        return beside
     if event.error is not None:
         return _failed(state, call, trigger=Trigger.FAILED)
     if event.operation_poll_after_ms is not None:
@@ -197,8 +207,9 @@ def operation_ended(state: SessionState, event: OperationEnded) -> list[Command]
     call = state.calls[event.call_id]
     if call.phase is not Phase.OPERATION:
         return []
-    attempt = replace(call.attempts[-1], operation=event, side_effect=event.side_effect)
-    attempts = (*call.attempts[:-1], attempt)
+    accepted = call.attempt
+    assert accepted is not None, "an operation was accepted by an attempt"
+    attempts = call.with_attempt(replace(accepted, operation=event, side_effect=event.side_effect))
     call = replace(call, attempts=attempts, side_effect=_joined(attempts), phase=Phase.SENT)
     state.calls[event.call_id] = call
     commands = _resume(state)

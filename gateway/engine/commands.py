@@ -27,6 +27,12 @@ class Send(msgspec.Struct, frozen=True, tag=True):
     attempt: int
 
 
+class Hedge(msgspec.Struct, frozen=True, tag=True):
+    """Start a second attempt of a call that reads, elsewhere, if somebody is free for it."""
+
+    call_id: str
+
+
 class Decide(msgspec.Struct, frozen=True, tag=True):
     """Ask the recovery policy what to do about this call."""
 
@@ -72,4 +78,6 @@ class End(msgspec.Struct, frozen=True, tag=True):
     """The session is over: answer whoever waits, drop timers, let the state be evicted."""
 
 
-Command = Advance | Call | Send | Decide | StartTimer | CancelCall | Reset | Poll | Record | End
+Command = (
+    Advance | Call | Send | Hedge | Decide | StartTimer | CancelCall | Reset | Poll | Record | End
+)

@@ -29,8 +29,11 @@ from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import Deviation, Feedback, RolloutMark
 from acp_spec.model.trajectory import FallbackRow
 
-BEHAVIOUR = 1
-"""Version of `step`; a change that alters commands is guarded by `Opened.behaviour`."""
+BEHAVIOUR = 2
+"""Version of `step`; a change that alters commands is guarded by `Opened.behaviour`.
+
+1: as released first. 2: an attempt may have a hedge beside it.
+"""
 
 
 class Event(
@@ -50,7 +53,8 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
 
     session_id: str
     lineage_id: str
-    behaviour: int = BEHAVIOUR
+    behaviour: int = 1
+    """Of the opening; a journal without it is from before there was a second one."""
     tenant: str = ""
     workflow: str = ""
     workflow_digest: str = ""
@@ -158,7 +162,11 @@ class Refused(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Refused
 
 
 class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptStarted"):
-    """Admitted, journaled, about to be written to the peer. Without this nothing was sent."""
+    """Admitted, journaled, about to be written to the peer. Without this nothing was sent.
+
+    `hedge_after_ms`: no answer by then, and a second attempt may begin elsewhere; that one is a
+    `hedge`.
+    """
 
     call_id: str
     attempt: int
@@ -174,12 +182,15 @@ class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="
     parameter_version: int = 0
     callback_hash: str = ""
     deviation: Deviation | None = None
+    hedge_after_ms: int = 0
+    hedge: bool = False
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="AttemptEnded"):
     """The one terminal event of an attempt (SPEC 9.3). `response`: the response's JSON text.
 
     `service_ms`: from the moment its bytes were written, without any waiting in the gateway.
+    `superseded_by`: the attempt beside this one that answered first; this one is cancelled.
     """
 
     call_id: str
@@ -197,6 +208,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="At
     service_ms: int | None = None
     mapped: tuple[MappedValue, ...] = ()
     in_domain: int = 0
+    superseded_by: int = 0
 
 
 class OperationEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="OperationEnded"):
@@ -234,6 +246,7 @@ class Timer(enum.Enum):
     POLL = "POLL"
     OPERATION = "OPERATION"
     GRACE = "GRACE"
+    HEDGE = "HEDGE"
 
 
 class TimerFired(Event, frozen=True, kw_only=True, omit_defaults=True, tag="TimerFired"):

@@ -12,19 +12,24 @@ from gateway.engine.events import AttemptEnded, Timer
 from gateway.engine.states import CallState, Phase, SessionState
 
 
-def attempts_in_flight(state: SessionState) -> list[CallState]:
-    """The calls whose attempt was in flight when the gateway stopped."""
-    return [call for call in state.open_calls() if call.phase is Phase.SENT]
+def attempts_in_flight(state: SessionState) -> list[tuple[CallState, int]]:
+    """The attempts that were in flight when the gateway stopped: call and number."""
+    return [
+        (call, attempt.number)
+        for call in state.open_calls()
+        if call.phase is Phase.SENT
+        for attempt in call.in_flight
+    ]
 
 
-def lost_attempt(state: SessionState, call: CallState, *, at_ms: int) -> AttemptEnded:
+def lost_attempt(state: SessionState, call: CallState, *, attempt: int, at_ms: int) -> AttemptEnded:
     """The end of an attempt that was in flight, and that nobody will answer for."""
     message = "the gateway stopped while this attempt was in flight"
     lost = error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY)
     return AttemptEnded(
         at_ms=max(at_ms, state.now_ms),
         call_id=call.created.call_id,
-        attempt=call.number,
+        attempt=attempt,
         error=lost,
         side_effect=effective_side_effect(lost, call.created.effect),
         answered=False,

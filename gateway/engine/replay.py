@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from gateway.engine.commands import Advance, Call, Command, Decide, Send, StartTimer
+from gateway.engine.commands import Advance, Call, Command, Decide, Hedge, Send, StartTimer
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
     AnyEvent,
@@ -152,6 +152,8 @@ def _unexplained(played: list[Played]) -> str:
         name = str(getattr(event, "call_id", ""))
         if isinstance(event, CallCreated) and event.manual_key:
             asked = None
+        if isinstance(event, AttemptStarted) and event.hedge:
+            asked = Hedge
         if asked is not None and not _outstanding(asked, name, given=given, names=names):
             kind = type(event).__name__
             return f"event {one.number} ({kind}): no {asked.__name__} was commanded for it"

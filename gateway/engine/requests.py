@@ -175,7 +175,7 @@ def settled_call(call: CallState) -> SettledCall:
         output=payload(output) if call.status is StepStatus.SUCCEEDED else ABSENT,
         error=call.error,
         side_effect=call.side_effect,
-        attempt=call.number,
+        attempt=call.stands_on or call.number,
         truncated=arguments_cut or output_cut,
     )
 

@@ -40,7 +40,7 @@ def service_ms_of(call: CallState, event: AttemptEnded) -> int:
     """How long the component worked on it, without any waiting in the gateway."""
     if event.service_ms is not None:
         return event.service_ms
-    started = call.attempts[-1].started
+    started = call.started(event.attempt)
     return event.at_ms - started.at_ms if started else 0
 
 
@@ -54,7 +54,7 @@ def _had_no_time(call: CallState, event: AttemptEnded, *, sla: Sla) -> bool:
     if event.error is None or event.error.reason != Reason.TIMEOUT.value or event.answered:
         return False
     allowed_ms = min(sla.max_latency_ms or call.created.timeout_ms, call.created.timeout_ms)
-    started = call.attempts[-1].started
+    started = call.started(event.attempt)
     given_ms = started.timeout_ms if started and event.not_sent else service_ms_of(call, event)
     return given_ms + _CLOCK_MS < allowed_ms
 

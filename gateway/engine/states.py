@@ -81,6 +81,8 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     decisions: int = 0
     cancelling: bool = False
     operation_since_ms: int = 0
+    stands_on: int = 0
+    """Of two attempts the one that ended last, if that is not the latest; else 0."""
 
     @property
     def open(self) -> bool:
@@ -99,8 +101,39 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def attempt(self) -> AttemptState | None:
-        """The latest attempt that was started or refused."""
+        """The attempt that the call stands on: the latest, or of two the last to end."""
+        if self.stands_on:
+            return self.numbered(self.stands_on)
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def in_flight(self) -> tuple[AttemptState, ...]:
+        """The attempts that are out: one, or two while a hedge runs."""
+        return tuple(a for a in self.attempts if a.started is not None and a.ended is None)
+
+    def started(self, number: int) -> AttemptStarted | None:
+        """How the attempt of this number was started; None if it was not."""
+        attempt = self.numbered(number)
+        return attempt.started if attempt else None
+
+    def superseded(self, number: int) -> bool:
+        """Whether the attempt of this number was ended because another one answered first."""
+        attempt = self.numbered(number)
+        ended = attempt.ended if attempt else None
+        return ended is not None and ended.superseded_by > 0
+
+    def is_out(self, number: int) -> bool:
+        """Whether the attempt of this number may still be answered."""
+        out = any(attempt.number == number for attempt in self.in_flight)
+        return out and self.phase is Phase.SENT
+
+    def numbered(self, number: int) -> AttemptState | None:
+        """The attempt of this number, if it was started or refused."""
+        return next((a for a in reversed(self.attempts) if a.number == number), None)
+
+    def with_attempt(self, changed: AttemptState) -> tuple[AttemptState, ...]:
+        """All attempts, with this one as it is now."""
+        return tuple(changed if a.number == changed.number else a for a in self.attempts)
 
 
 class SubGoalState(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -13,7 +13,7 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Mode, SessionStatus, StepStatus
 from acp_spec.model.errors import Reason
-from gateway.engine import call_steps, flow
+from gateway.engine import call_steps, flow, hedges
 from gateway.engine.commands import Advance, CancelCall, Command, End, Record, Reset, StartTimer
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
@@ -38,6 +38,7 @@ from gateway.engine.events import (
     TimerFired,
 )
 from gateway.engine.states import (
+    CallState,
     Ending,
     FeedbackState,
     Phase,
@@ -125,6 +126,8 @@ def _timer_fired(state: SessionState, event: TimerFired) -> list[Command]:
             return call_steps.poll_due(state, event)
         case Timer.OPERATION:
             return call_steps.operation_timeout(state, event)
+        case Timer.HEDGE:
+            return hedges.due(state, event)
 
 
 def _deadline(state: SessionState) -> list[Command]:
@@ -166,7 +169,7 @@ def _end_early(state: SessionState, ending: Ending) -> list[Command]:
         if call.phase in (Phase.SENT, Phase.OPERATION):
             changed = msgspec.structs.replace(call, cancelling=True)
             state.calls[call.created.call_id] = changed
-            commands.append(CancelCall(call.created.call_id, call.number))
+            commands += [CancelCall(call.created.call_id, number) for number in _out(call)]
         else:
             call_steps.settle_cancelled(state, call)
     if commands:
@@ -178,10 +181,15 @@ def _grace_over(state: SessionState) -> list[Command]:
     commands: list[Command] = []
     for call in state.open_calls():
         if call.phase is Phase.SENT:
-            commands.append(Reset(call.created.call_id, call.number))
+            commands += [Reset(call.created.call_id, number) for number in _out(call)]
         elif call.phase is Phase.OPERATION:
             call_steps.settle_cancelled(state, call)
     return [*commands, Advance()]
+
+
+def _out(call: CallState) -> list[int]:
+    """The attempts that a cancel or a reset goes to: two while a hedge runs."""
+    return [attempt.number for attempt in call.in_flight] or [call.number]
 
 
 def _finish_requested(state: SessionState, event: FinishRequested) -> list[Command]:

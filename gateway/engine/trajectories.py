@@ -201,6 +201,7 @@ def _start(started: AttemptStarted) -> dict[str, object]:
         "breaker": started.breaker,
         "signals": started.signals,
         "parameter_version": started.parameter_version,
+        "hedge": started.hedge,
     }
 
 

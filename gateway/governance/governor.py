@@ -6,6 +6,7 @@ that a refusal by one costs the others nothing: a call that the breaker refuses 
 
 from gateway.governance import concurrency, rate_limit
 from gateway.governance.breaker import Breaker, Circuit
+from gateway.governance.concurrency import Concurrency
 from gateway.governance.deadline import Deadline
 from gateway.governance.outcome import Outcome
 from gateway.governance.policy import Column, Part
@@ -17,6 +18,15 @@ from gateway.governance.wish import Closing, Permit, Wish
 SWEEP_AFTER = 1_000
 """Closings between two looks for states to forget, or as many as there are states."""
 
+
+class Slots(Column[int]):
+    """The column of one kind of slots."""
+
+    def __init__(self, policy: Concurrency) -> None:
+        super().__init__(policy)
+        self.slots_of = policy.slots
+
+
 Parts = tuple[Part, ...]
 
 
@@ -26,7 +36,7 @@ class Row:
     def __init__(self) -> None:
         self.breaker, self.retries = Column(Breaker()), Column(RetryTokens())
         rates = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
-        self.slots = Column(concurrency.OfStepType()), Column(concurrency.OfTarget())
+        self.slots = Slots(concurrency.OfStepType()), Slots(concurrency.OfTarget())
         pauses = Column(PushBack())
         self.parts: Parts = (Deadline(), self.breaker, self.retries, pauses, *rates, *self.slots)
         self.waiting: dict[str, int] = {}
@@ -79,6 +89,29 @@ class Row:
     def taken(self) -> dict[str, int]:
         """Slots in use, by key."""
         return {key: count for column in self.slots for key, count in column.states.items()}
+
+    def slot_keys(self, wish: Wish) -> tuple[str, ...]:
+        """The keys of the slots that a call needs: its step type's, its target's."""
+        return tuple([column.key(wish) for column in self.slots])
+
+    def inflight(self, key: str) -> int:
+        """Slots in use at this key."""
+        return sum(column.states.get(key, 0) for column in self.slots)
+
+    def limit_at(self, key: str, wish: Wish) -> int:
+        """How many slots there are at this key; 0 where it has none."""
+        for column in self.slots:
+            if column.key(wish) == key:
+                return column.slots_of(wish).limit
+        return 0
+
+    def full_at(self, wish: Wish) -> str:
+        """The key at which no more of this kind may wait; empty: at none."""
+        for column in self.slots:
+            key = column.key(wish)
+            if self.waiting.get(key, 0) >= column.slots_of(wish).max_waiting:
+                return key
+        return ""
 
     def keys(self, wish: Wish) -> list[str]:
         """Where something may have become free when a permit of this wish is closed."""

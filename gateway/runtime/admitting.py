@@ -10,18 +10,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, StepType
 from acp_spec.model.errors import AcpError
 from gateway.engine import recovery
 from gateway.engine.around import Around
 from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
 from gateway.engine.sla_samples import BAR
-from gateway.engine.states import AttemptState, CallState, Phase
+from gateway.engine.states import AttemptState, CallState
 from gateway.governance import breaker, budget, deadline, retry_tokens
 from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Admit, Defer, Refuse
 from gateway.governance.wish import Wish
 from gateway.runtime.absence import Absence, Found
+from gateway.runtime.claims import claim, still_waits, tell_demand
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
@@ -47,7 +48,7 @@ class Admitting:
         rules_for: RulesFor,
     ) -> None:
         self._driver = driver
-        self._admission = admission
+        self.admission = admission
         self._absence = absence
         self._contexts = contexts
         self._rules_for = rules_for
@@ -55,18 +56,20 @@ class Admitting:
         absence.avoid = self.is_blocked
         self.bar: AskBar = no_bar
         """Whether a breach of the workflow's contract stands against a call."""
+        self.step_priority: dict[StepType, int] = {}
+        """Levels of priority that a step type has at a place which others use, too."""
         self.stopped = False
         """Set when the gateway stops: what is not sent yet stays for the next start."""
 
-    def admit(self, live: Live, call_id: str, *, woken_from: str = "") -> AnyEvent | None:
+    def admit(self, live: Live, call_id: str, *, woken: Waiting | None = None) -> AnyEvent | None:
         """The event that starts, defers or refuses the call's next attempt; None: it waits.
 
-        `woken_from`: the queue whose head it was, when its turn had come there.
+        `woken`: the head it was of its queue, when its turn had come there.
         """
         if self.stopped or live.state.terminal:
             return None
         call = live.state.calls[call_id]
-        waiting = self._name(live, call, key=woken_from)
+        waiting = self._name(live, call, woken=woken)
         if recovery.outlived(call, self._driver.now_ms(live)):
             return self._refused(
                 live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
@@ -90,8 +93,11 @@ class Admitting:
         self, live: Live, call: CallState, *, found: Found, waiting: Waiting
     ) -> AnyEvent | None:
         wish = self._wish(live, call, target=found.target, is_head=bool(waiting.key))
-        phase = breaker.phase_at(self._admission.row.circuit(wish), wish.now_ms)
-        verdict = self._admission.ask(wish, waiting)
+        phase = breaker.phase_at(self.admission.row.circuit(wish), wish.now_ms)
+        if call.number == 1 and not waiting.key:
+            keys = self.admission.row.slot_keys(wish)
+            tell_demand(self.admission.demand, live.state, call=call, pin=wish.pin, keys=keys)
+        verdict = self.admission.ask(wish, waiting)
         if isinstance(verdict, Defer):
             live.waiting.add(call.created.call_id)
             return None if waiting.key else self._deferred(live, call, verdict=verdict, wish=wish)
@@ -112,19 +118,15 @@ class Admitting:
             pin=f"{target.card.name}@{target.card.version}",
             action=created.action,
             left_ms=left_ms,
-            now_ms=self._admission.now_ms(),
+            now_ms=self.admission.now_ms(),
             is_retry=call.number > 1 and was_sent(call),
             is_head=is_head,
         )
 
-    def _name(self, live: Live, call: CallState, *, key: str) -> Waiting:
-        return Waiting(
-            session_id=live.state.session_id,
-            call_id=call.created.call_id,
-            attempt=call.number,
-            tenant=live.state.opened.tenant,
-            key=key,
-        )
+    def _name(self, live: Live, call: CallState, *, woken: Waiting | None) -> Waiting:
+        now_ms = self._driver.now_ms(live)
+        priority = self.step_priority.get(call.created.step_type, 0)
+        return claim(live.state, call, woken=woken, now_ms=now_ms, step_priority=priority)
 
     def _started(
         self, live: Live, call: CallState, *, found: Found, wish: Wish, phase: breaker.Phase
@@ -174,7 +176,7 @@ class Admitting:
         if target is None:
             return Around(at_ms=at_ms)
         wish = self._wish(live, call, target=target, is_head=False)
-        row, signals = self._admission.row, target.signals
+        row, signals = self.admission.row, target.signals
         circuit, missing = row.circuit(wish), row.retries.state(row.retries.key(wish))
         return Around(
             at_ms=at_ms,
@@ -193,7 +195,7 @@ class Admitting:
         if target is None:
             return True
         wish = self._wish(live, call, target=target, is_head=False)
-        row = self._admission.row
+        row = self.admission.row
         verdict = row.check(wish)
         if not isinstance(verdict, Admit):
             return isinstance(verdict, Refuse)
@@ -205,15 +207,15 @@ class Admitting:
     @property
     def is_busy(self) -> bool:
         """Whether any call waits for its turn anywhere."""
-        return bool(self._admission.row.waiting)
+        return bool(self.admission.row.waiting)
 
     def is_blocked(self, target: Target) -> bool:
         """Whether its breaker would let nobody through now."""
-        circuit = self._admission.row.breaker.states.get(f"breaker:{target.component_id}")
+        circuit = self.admission.row.breaker.states.get(f"breaker:{target.component_id}")
         if circuit is None:
             return False
         rules = self._rules_for(target).breaker
-        return not breaker.has_room(circuit, rules, now_ms=self._admission.now_ms())
+        return not breaker.has_room(circuit, rules, now_ms=self.admission.now_ms())
 
     # ---- those who waited ------------------------------------------------------------------------
 
@@ -221,28 +223,39 @@ class Admitting:
         """Ask a waiting attempt again; on a fresh stack, because a feed may be running now."""
         asyncio.get_running_loop().call_soon(self._ask_again, waiting)
 
+    def drop(self, waiting: Waiting, failure: AcpError) -> None:
+        """Refuse an attempt that had to leave its queue; on a fresh stack, as `wake`."""
+        asyncio.get_running_loop().call_soon(self._drop, waiting, failure)
+
+    def _drop(self, waiting: Waiting, failure: AcpError) -> None:
+        live = self._driver.find(waiting.session_id)
+        call = live.state.calls.get(waiting.call_id) if live else None
+        if live is None or call is None or not still_waits(call, waiting):
+            return
+        live.waiting.discard(waiting.call_id)
+        self._driver.feed(live, self._refused(live, call, failure=failure, policy="displaced"))
+
     def _ask_again(self, waiting: Waiting) -> None:
         """Whoever was woken and does not start leaves its turn to the next."""
         event = self._asked_again(waiting)
         if waiting.key and not isinstance(event, AttemptStarted):
-            self._admission.wake_one(waiting.key)
+            self.admission.wake_one(waiting.key)
 
     def _asked_again(self, waiting: Waiting) -> AnyEvent | None:
         live = self._driver.find(waiting.session_id)
         call = live.state.calls.get(waiting.call_id) if live else None
-        stale = call is None or call.phase is not Phase.READY or call.number != waiting.attempt
-        if live is None or stale:
+        if live is None or call is None or not still_waits(call, waiting):
             self._absence.forget(waiting)
             return None
         live.waiting.discard(waiting.call_id)
-        event = self.admit(live, waiting.call_id, woken_from=waiting.key)
+        event = self.admit(live, waiting.call_id, woken=waiting)
         if event is not None:
             self._driver.feed(live, event)
         return event
 
     def queue_depth(self, step_type: str) -> int:
         """Calls of this step type that wait for a slot."""
-        return self._admission.depth(f"queue:{step_type}")
+        return self.admission.depth(f"queue:{step_type}")
 
 
 def was_sent(call: CallState) -> bool:

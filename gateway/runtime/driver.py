@@ -115,6 +115,7 @@ class Driver:
         self.backoff_of: Callable[[str], Backoff] = lambda component: parts.defaults.backoff
         self.timers = Timers(parts.clock, self._fire)
         self.open_sessions = 0
+        self.on_session_end: Callable[[str], None] = lambda session_id: None
 
     # ---- events in -----------------------------------------------------------------------------
 
@@ -310,6 +311,7 @@ class Driver:
     def _ended(self, live: Live) -> None:
         """Its end is on disk. Until then it counts as open, so that a stalled disk is a bound."""
         self.open_sessions -= not _is_twin(live)
+        self.on_session_end(live.state.session_id)
         _notify_end(live)
 
     def _fire(self, session_id: str, command: StartTimer) -> None:

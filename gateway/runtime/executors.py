@@ -22,11 +22,13 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import ABSENT
+from gateway.engine import hedges
 from gateway.engine.around import Around
 from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
 from gateway.engine.events import (
     AnyEvent,
     AttemptEnded,
+    AttemptStarted,
     Late,
     OperationEnded,
     Timer,
@@ -34,7 +36,7 @@ from gateway.engine.events import (
 from gateway.engine.states import CallState, Phase
 from gateway.governance import deadline
 from gateway.runtime.admitting import Admitting
-from gateway.runtime.connection import Answer, Outgoing, Sink
+from gateway.runtime.connection import Answer, Connection, Outgoing, Sink
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
@@ -107,9 +109,8 @@ class Executors:
     def _send(self, live: Live, command: Send) -> None:
         state = live.state
         call = state.calls[command.call_id]
-        attempt = call.attempts[-1]
-        started = attempt.started
-        if call.phase is not Phase.SENT or attempt.number != command.attempt or started is None:
+        started = call.started(command.attempt)
+        if not call.is_out(command.attempt) or started is None:
             return
         now_ms = self._driver.now_ms(live)
         left_ms = deadline.timeout_ms(
@@ -120,28 +121,34 @@ class Executors:
         if target is None or left_ms <= 0 or call.cancelling:
             self._not_sent(live, command, why=_why_not(call, target))
             return
-        outgoing = self._outgoing(live, call, timeout_ms=left_ms)
+        outgoing = self._outgoing(live, call, started=started, timeout_ms=left_ms)
         target.connection.send(outgoing, self._sink(state.session_id, command))
 
     def adopt(
-        self, live: Live, call_id: str, *, adopt: Callable[[Outgoing, Sink], None], at_least_ms: int
+        self,
+        live: Live,
+        address: tuple[str, int],
+        *,
+        adopt: Callable[[Outgoing, Sink], None],
+        at_least_ms: int,
     ) -> None:
         """Wait for the answer of an attempt that an earlier run of this gateway sent.
 
         The time that run was away is not the component's: `at_least_ms` are left in any case.
         """
-        call = live.state.calls[call_id]
-        started = call.attempts[-1].started
+        call = live.state.calls[address[0]]
+        started = call.started(address[1])
         assert started is not None, "only a started attempt can be in flight"
         gone_ms = self._driver.now_ms(live) - started.at_ms
         left_ms = max(at_least_ms, started.timeout_ms - gone_ms)
         self.inflight += 1
-        sink = self._sink(live.state.session_id, Send(call_id, call.number))
-        adopt(self._outgoing(live, call, timeout_ms=left_ms), sink)
+        sink = self._sink(live.state.session_id, Send(*address))
+        adopt(self._outgoing(live, call, started=started, timeout_ms=left_ms), sink)
 
-    def _outgoing(self, live: Live, call: CallState, *, timeout_ms: int) -> Outgoing:
-        state, started = live.state, call.attempts[-1].started
-        assert started is not None, "what is sent has been started"
+    def _outgoing(
+        self, live: Live, call: CallState, *, started: AttemptStarted, timeout_ms: int
+    ) -> Outgoing:
+        state = live.state
         return Outgoing(
             context=self._contexts.make(state, call, started=started, timeout_ms=timeout_ms),
             role=call.created.role,
@@ -173,17 +180,18 @@ class Executors:
         if live is None or call is None:
             self._permits.lose((command.call_id, command.attempt))
             return
-        started = call.attempts[-1].started
+        started = call.started(command.attempt)
         if started is not None:
             self._note_signs(started.instance, answer)
         ended = None if late else self._ended(live, command, answer=answer)
         if ended is not None:
             self._permits.close(live.state, ended, answer=answer)
-        current = call.phase is Phase.SENT and call.number == command.attempt
-        if current and ended is not None:
-            self._driver.feed(live, ended)
+        if call.is_out(command.attempt) and ended is not None:
+            good = ended.error is None
+            beaten = hedges.superseded(call, command.attempt, at_ms=ended.at_ms) if good else ()
+            self._driver.feed(live, *beaten, ended)
             self._cancel_overdue(live, command, answer=answer)
-        elif call.phase is not Phase.OPERATION or call.number != command.attempt:
+        elif hedges.tells(call, command.attempt, answered=answer.answered, failure=answer.error):
             self._driver.feed(live, self._late(live, command, answer=answer))
 
     def _note_signs(self, instance: str, answer: Answer) -> None:
@@ -235,9 +243,10 @@ class Executors:
 
     # ---- cancel, reset, operations ---------------------------------------------------------------
 
-    def _target_of(self, live: Live, call_id: str) -> Target | None:
+    def _target_of(self, live: Live, call_id: str, *, attempt: int = 0) -> Target | None:
         call = live.state.calls[call_id]
-        started = call.attempts[-1].started if call.attempts else None
+        stands = call.numbered(attempt) if attempt else call.attempt
+        started = stands.started if stands else None
         if started is None:
             return None
         pin = f"{started.component}@{started.version}"
@@ -245,12 +254,15 @@ class Executors:
         return found or self._targets.pick(pin, live.state.session_id)
 
     async def _cancel(self, live: Live, command: CancelCall) -> None:
-        target = self._target_of(live, command.call_id)
+        call = live.state.calls[command.call_id]
+        operation = call.phase is Phase.OPERATION and not call.superseded(command.attempt)
+        target = self._target_of(live, command.call_id, attempt=0 if operation else command.attempt)
         if target is None:
             return
-        call = live.state.calls[command.call_id]
-        operation = call.phase is Phase.OPERATION
         connection = target.connection
+        if call.superseded(command.attempt):
+            grace_s = live.state.opened.cancel_grace_ms / 1000
+            asyncio.get_running_loop().call_later(grace_s, self._break_off, connection, command)
         try:
             if operation:
                 answer = await connection.cancel_operation(command.call_id, CONTROL_TIMEOUT_MS)
@@ -265,9 +277,14 @@ class Executors:
             effect = answer.side_effect or SideEffect.UNKNOWN
             self._end_operation(live, command.call_id, failure=failure, side_effect=effect)
 
+    def _break_off(self, connection: Connection, command: CancelCall) -> None:
+        """The grace of an attempt that nobody waits for is over: its slot comes back."""
+        if (command.call_id, command.attempt) in self._permits:
+            connection.reset(command.call_id, command.attempt)
+
     def _reset(self, live: Live, command: Reset) -> None:
         call = live.state.calls[command.call_id]
-        started = call.attempts[-1].started
+        started = call.started(command.attempt)
         target = self._targets.instance(started.instance) if started else None
         if target is not None and (command.call_id, command.attempt) in self._permits:
             target.connection.reset(command.call_id, command.attempt)

@@ -72,7 +72,7 @@ class OpenPermits:
 
 def _ending(call: CallState, ended: AttemptEnded, *, answer: Answer) -> Ending:
     """What is known of it, and what excuses the target."""
-    started = call.attempts[-1].started if call.attempts else None
+    started = call.started(ended.attempt)
     given_ms = started.timeout_ms if started is not None else 0
     return Ending(
         error=ended.error,
@@ -86,7 +86,8 @@ def _ending(call: CallState, ended: AttemptEnded, *, answer: Answer) -> Ending:
 
 def _of_operation(call: CallState | None) -> Outcome:
     """What an operation came to; one that its session outlived or cancelled is nobody's failure."""
-    ended = call.attempts[-1].operation if call is not None and call.attempts else None
+    stands = call.attempt if call is not None else None
+    ended = stands.operation if stands is not None else None
     if ended is None:
         return Outcome.CANCELLED
     return outcome_of(Ending(error=ended.error, stated=ended.by != "timeout"))

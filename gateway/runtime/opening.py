@@ -21,12 +21,13 @@ from acp_spec.model.session import OpenSession
 from gateway.engine.catalog import Catalog
 from gateway.engine.contract_checks import input_problem
 from gateway.engine.definition import Workflow
-from gateway.engine.events import Opened
+from gateway.engine.events import BEHAVIOUR, Opened
 from gateway.engine.pins import CHOICE, pins
 from gateway.engine.policies import policies_of
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
+from gateway.runtime.intake import Asking, Intake
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollout_traffic import Intent, Opening, RolloutTraffic
 from gateway.runtime.unknown_values import INPUT, Seen
@@ -95,6 +96,8 @@ class Openings:
         """Told of values that kept a session from opening: no event ever tells of them."""
         self.traffic: RolloutTraffic | None = None
         """Asked which version a session gets while a rollout runs; the assembly puts it here."""
+        self.intake: Intake | None = None
+        """Refuses what would only lengthen a queue; set once, when the parts are put together."""
         self._pins_of: Catalog | None = None
         self._pins_by_workflow: dict[str, dict[str, str]] = {}
 
@@ -130,6 +133,7 @@ class Openings:
         if broken is not None:
             raise AcpFailure(broken)
         intent = self._intent(request, principal, workflow=workflow)
+        self._pass_gate(request, principal, intent=intent)
         opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
         if found.values or found.in_domain:
             opened = msgspec.structs.replace(opened, mapped=found.values, in_domain=found.in_domain)
@@ -150,6 +154,20 @@ class Openings:
         intent = swap(Intent(session_id=new_id, workflow=workflow, pins=pinned))
         opened = self._opened(request, principal, trace=NO_TRACE, intent=intent, digest="")
         return workflow, opened
+
+    def _pass_gate(self, request: OpenSession, principal: Principal, *, intent: Intent) -> None:
+        """Count it in, or raise OVERLOADED or RATE_LIMITED: nothing of it exists yet."""
+        if self.intake is not None:
+            self.intake.admit(
+                Asking(
+                    session_id=intent.session_id,
+                    tenant=principal.tenant,
+                    priority=request.priority,
+                    deadline_ms=self._deadline_ms(request, intent.workflow),
+                    workflow=intent.workflow,
+                    pins=intent.pins,
+                )
+            )
 
     def _workflow(self, request: OpenSession) -> Workflow | None:
         if request.workflow:
@@ -210,6 +228,7 @@ class Openings:
             at_ms=time_ms_of(new_id),
             session_id=new_id,
             lineage_id=lineage_id(new_id, basis),
+            behaviour=BEHAVIOUR,
             tenant=principal.tenant,
             workflow=f"{workflow.name}@{workflow.version}" if workflow else "",
             workflow_digest=workflow_digest,

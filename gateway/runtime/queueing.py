@@ -1,80 +1,62 @@
-"""Who may start now: the governor's row over live states, and one queue per blocking key.
+"""Who may start now: the governor's row over live states, and lines of those who wait per key.
 
-Deferred attempts wait in arrival order per tenant, tenants taking turns; what is given back wakes
-one waiting attempt, never all, and a time that a policy named wakes the head by a timer. A woken
-attempt is asked again as the head of its queue.
+Deferred attempts wait by rank within their tenant, tenants taking turns (`lines`); what is given
+back wakes one waiting attempt, never all, and a time that a policy named wakes the head by a timer.
+A woken attempt is asked again as the head of its queue. What would wait or be served in vain is
+refused at once; a full queue makes room by the claims of those who stand in it.
 """
 
 import asyncio
-from collections import OrderedDict, deque
 from collections.abc import Callable
 
 import msgspec
 
+from acp_spec.model.errors import AcpError
+from gateway.governance import queue_delay
 from gateway.governance.breaker import Phase
 from gateway.governance.governor import Row
 from gateway.governance.outcome import Outcome
 from gateway.governance.verdicts import Admit, Defer, Refuse
 from gateway.governance.wish import Permit, Wish
 from gateway.runtime.clock import Clock
+from gateway.runtime.demand import Demand
+from gateway.runtime.lines import Lines, Waiting, WeightOf
 
-
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt in a queue, by name: whoever wakes it looks the session up again.
-
-    `key`: the queue it was woken from; empty for one that waits for a component.
-    """
-
-    session_id: str
-    call_id: str
-    attempt: int
-    tenant: str
-    key: str = ""
-
+__all__ = ["Admission", "Load", "Waiting"]
 
 Wake = Callable[[Waiting], None]
+Drop = Callable[[Waiting, AcpError], None]
 
 
-class _Queue:
-    """Arrival order within a tenant, turns between tenants. `wish` is the last that came: what the
-    head would ask for. `timer` is set while a policy has named the head's time."""
+class Load(msgspec.Struct, frozen=True, gc=False):
+    """Calls at a key: in flight, and waiting for a slot."""
 
-    def __init__(self, wish: Wish) -> None:
-        self._tenants: OrderedDict[str, deque[Waiting]] = OrderedDict()
+    inflight: int
+    waiting: int
+
+
+class _Queue(Lines):
+    """`wish` is the last that came: what the head would ask for. `timer` is set while a policy has
+    named the head's time."""
+
+    def __init__(self, weight_of: WeightOf, wish: Wish) -> None:
+        super().__init__(weight_of)
         self.wish = wish
         self.timer: asyncio.TimerHandle | None = None
 
-    def put(self, waiting: Waiting) -> None:
-        self._tenants.setdefault(waiting.tenant, deque()).append(waiting)
-
-    def put_back(self, waiting: Waiting) -> None:
-        self._tenants.setdefault(waiting.tenant, deque()).appendleft(waiting)
-        self._tenants.move_to_end(waiting.tenant, last=False)
-
-    def pop(self) -> Waiting | None:
-        if not self._tenants:
-            return None
-        tenant, line = next(iter(self._tenants.items()))
-        waiting = line.popleft()
-        if line:
-            self._tenants.move_to_end(tenant)
-        else:
-            del self._tenants[tenant]
-        return waiting
-
-    def __bool__(self) -> bool:
-        return bool(self._tenants)
-
 
 class Admission:
-    """Live state of the row, and those who wait at it."""
+    """Live state of the row, and those who wait at it. `demand`: what sessions ask of each key."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, demand: Demand | None = None) -> None:
         self._clock = clock
+        self.demand = demand or Demand()
         self.row = Row()
         self.wake: Wake = lambda waiting: None
         self.on_breaker: Callable[[str, Phase], None] = lambda pin, phase: None
         """Told when the breaker of an instance of `pin` opens or closes."""
+        self.drop: Drop = lambda waiting, failure: None
+        """Told of an attempt that had to leave its queue, and why."""
         self._queues: dict[str, _Queue] = {}
 
     def now_ms(self) -> float:
@@ -87,14 +69,17 @@ class Admission:
         Who was woken and does not start lets the next one try: `wake_one(waiting.key)`.
         """
         verdict = self.row.check(wish)
-        if isinstance(verdict, Admit):
-            permit = self.row.take(wish)
-            if waiting.key:
-                self.wake_one(waiting.key)
-            return permit
-        if isinstance(verdict, Defer):
-            self._defer(verdict, wish, waiting=waiting)
-        return verdict
+        match verdict:
+            case Admit():
+                return self._start(wish, waiting)
+            case Defer():
+                in_vain = self._in_vain(verdict.key, wish, waiting=waiting)
+                if in_vain is not None:
+                    return in_vain
+                self._defer(verdict, wish, waiting=waiting)
+                return verdict
+            case Refuse():
+                return self._make_room(verdict, wish, waiting=waiting)
 
     def observe(
         self, permit: Permit, outcome: Outcome, *, retry_after_ms: int = 0
@@ -103,15 +88,18 @@ class Admission:
 
         For a long operation that was only accepted the rest of the permit, still to be closed.
         """
-        before = self.row.circuit(permit.wish).phase
-        rest = self.row.observe(
-            permit, outcome, now_ms=self.now_ms(), retry_after_ms=retry_after_ms
-        )
-        after = self.row.circuit(permit.wish).phase
+        now_ms, wish = self.now_ms(), permit.wish
+        before = self.row.circuit(wish).phase
+        rest = self.row.observe(permit, outcome, now_ms=now_ms, retry_after_ms=retry_after_ms)
+        after = self.row.circuit(wish).phase
         if after is not before:
-            self.on_breaker(permit.wish.pin, after)
+            self.on_breaker(wish.pin, after)
+        held = permit.notes[-1] is not None  # not of an operation whose slot came back before
+        if held and outcome not in (Outcome.NOT_SENT, Outcome.UNREACHED):
+            well, keys = outcome is Outcome.SUCCEEDED, self.row.slot_keys(wish)
+            self.demand.served(keys, now_ms - wish.now_ms, well=well, now_ms=now_ms)
         if self._queues:
-            for key in self.row.keys(permit.wish):
+            for key in self.row.keys(wish):
                 self.wake_one(key)
         return rest
 
@@ -121,7 +109,7 @@ class Admission:
         if queue is None:
             return
         if not queue:
-            self._drop(key, queue)
+            self._forget(key, queue)
             return
         now_ms = self.now_ms()
         wish = msgspec.structs.replace(queue.wish, is_head=True, now_ms=now_ms)
@@ -139,17 +127,67 @@ class Admission:
         """How many wait at this key."""
         return self.row.waiting.get(key, 0)
 
+    def load(self, key: str) -> Load:
+        """How a key of slots stands."""
+        return Load(self.row.inflight(key), self.depth(key))
+
+    # ---- the verdicts ---------------------------------------------------------------------------
+
+    def _start(self, wish: Wish, waiting: Waiting) -> Permit | Refuse:
+        place = self.row.slot_keys(wish)[-1]
+        needed_ms = self.demand.service(place).fastest_ms
+        if waiting.left_ms and waiting.left_ms < needed_ms:
+            self.demand.doubt(place)
+            return queue_delay.hopeless(waiting.left_ms, needed_ms=needed_ms)
+        permit = self.row.take(wish)
+        if waiting.key:
+            self.wake_one(waiting.key)
+        return permit
+
+    def _in_vain(self, key: str, wish: Wish, *, waiting: Waiting) -> Refuse | None:
+        """The refusal of an attempt whose session would be over before its turn has come."""
+        limit = self.row.limit_at(key, wish)
+        if not waiting.left_ms or not limit:
+            return None
+        queue, demand = self._queues.get(key), self.demand
+        ahead = queue.ahead_of(waiting) if queue else 0
+        waits_ms = ahead * demand.service(key).mean_ms / limit
+        needed_ms = waits_ms + demand.service(self.row.slot_keys(wish)[-1]).fastest_ms
+        if waiting.left_ms >= needed_ms:
+            return None
+        return queue_delay.hopeless(waiting.left_ms, needed_ms=needed_ms)
+
+    def _make_room(self, verdict: Refuse, wish: Wish, *, waiting: Waiting) -> Defer | Refuse:
+        """A full queue: whoever has the weakest claim goes, which may be the newcomer."""
+        full = self.row.full_at(wish)
+        queue = self._queues.get(full)
+        if (
+            not queue
+            or verdict.policy != "concurrency"
+            or self._in_vain(full, wish, waiting=waiting)
+        ):
+            return verdict
+        loser = queue.displaced_by(waiting)
+        if loser is None:
+            return verdict
+        self.row.leave_queue(full)
+        self.drop(loser, verdict.error)
+        deferred = Defer(verdict.policy, full)
+        self._defer(deferred, wish, waiting=waiting)
+        return deferred
+
     def _defer(self, verdict: Defer, wish: Wish, *, waiting: Waiting) -> None:
         key = verdict.key
         queue = self._queues.get(key)
         if queue is None:
-            queue = self._queues[key] = _Queue(wish)
+            queue = self._queues[key] = _Queue(self.demand.weight_of, wish)
         queue.wish = wish
         self.row.queue(key)
         if waiting.key == key:  # what it was woken for was taken meanwhile
-            queue.put_back(waiting)
+            queue.put(waiting)
         else:
-            queue.put(msgspec.structs.replace(waiting, key=key))
+            fresh = msgspec.structs.replace(waiting, key=key, order=0)
+            queue.put(fresh)
         if verdict.until_ms and queue.timer is None:
             self._arm(key, queue, wait_ms=verdict.until_ms - wish.now_ms)
 
@@ -164,7 +202,7 @@ class Admission:
         if self._queues.get(key) is queue:
             self.wake_one(key)
 
-    def _drop(self, key: str, queue: _Queue) -> None:
+    def _forget(self, key: str, queue: _Queue) -> None:
         """Nobody waits there: there may be a hundred thousand targets."""
         if queue.timer is not None:
             queue.timer.cancel()

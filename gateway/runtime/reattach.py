@@ -33,12 +33,13 @@ class Orphans:
         self._of_instance: dict[str, dict[Key, str]] = {}
         self._expiry: asyncio.TimerHandle | None = None
 
-    def keep(self, session_id: str, call: CallState) -> bool:
+    def keep(self, session_id: str, call: CallState, *, attempt: int) -> bool:
         """Keep the attempt open if its instance may come back; False: it is lost now."""
-        started = call.attempts[-1].started
+        kept = call.numbered(attempt)
+        started = kept.started if kept else None
         if started is None or self._targets.instance(started.instance) is not None:
             return False
-        key = (call.created.call_id, call.number)
+        key = (call.created.call_id, attempt)
         self._of_instance.setdefault(started.instance, {})[key] = session_id
         if self._expiry is None:
             loop = asyncio.get_running_loop()
@@ -52,7 +53,7 @@ class Orphans:
             if live is None:
                 continue
             if key in known:
-                self._executors.adopt(live, key[0], adopt=adopt, at_least_ms=self._grace_ms)
+                self._executors.adopt(live, key, adopt=adopt, at_least_ms=self._grace_ms)
             else:
                 self._lose(live, key)
 
@@ -71,12 +72,16 @@ class Orphans:
 
     def _lose(self, live: Live, key: Key) -> None:
         call = live.state.calls[key[0]]
-        self._driver.feed(live, lost_attempt(live.state, call, at_ms=self._driver.now_ms(live)))
+        self._driver.feed(
+            live, lost_attempt(live.state, call, attempt=key[1], at_ms=self._driver.now_ms(live))
+        )
 
     def _in_flight(self, session_id: str, key: Key) -> Live | None:
         """The session, if the attempt still waits for its end there."""
         live = self._driver.sessions.find(session_id)
         call = live.state.calls.get(key[0]) if live else None
-        if call is None or call.phase is not Phase.SENT or call.number != key[1]:
+        if call is None or call.phase is not Phase.SENT:
+            return None
+        if all(attempt.number != key[1] for attempt in call.in_flight):
             return None
         return live

@@ -7,7 +7,8 @@ gateway with many open sessions answers from the start.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpFailure
@@ -27,13 +28,17 @@ from gateway.telemetry.logs import get_log
 PACE = 8
 """Sessions resumed before the loop serves others: some milliseconds of replay."""
 
-Keep = Callable[[str, CallState], bool]
-"""`keep(session_id, call)`: whether the call's attempt stays open, for an instance to claim."""
+
+class Keep(Protocol):
+    """Whether an attempt that was in flight stays open, for its instance to claim."""
+
+    def __call__(self, session_id: str, call: CallState, *, attempt: int) -> bool: ...
+
 
 log = get_log(__name__)
 
 
-def _lose_all(session_id: str, call: CallState) -> bool:
+def _lose_all(session_id: str, call: CallState, *, attempt: int) -> bool:
     return False
 
 
@@ -81,8 +86,8 @@ def _resume(driver: Driver, session_id: str, *, keep: Keep) -> None:
         return
     at_ms = driver.now_ms(live)
     lost = [
-        lost_attempt(live.state, call, at_ms=at_ms)
-        for call in attempts_in_flight(live.state)
-        if not keep(session_id, call)
+        lost_attempt(live.state, call, attempt=attempt, at_ms=at_ms)
+        for call, attempt in attempts_in_flight(live.state)
+        if not keep(session_id, call, attempt=attempt)
     ]
     driver.resume(live, pending(live.state, at_ms), events=lost)

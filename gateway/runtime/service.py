@@ -291,16 +291,17 @@ class SessionService:
     ) -> None:
         live = self._live_of(call_id, token)
         call = live.state.calls.get(call_id) if live else None
-        if live is None or call is None or not call.attempts:
+        stands = call.attempt if call else None
+        if live is None or call is None or stands is None:
             message = "the call-back token does not belong to this call"
             raise AcpFailure(error(Reason.UNAUTHENTICATED, message))
         if (result.error is None) is (not bytes(result.output)):
             message = "give exactly one of `output` and `error`"
             raise AcpFailure(error(Reason.INVALID_REQUEST, message))
-        known = call.attempts[-1].operation
+        known = stands.operation
         if call.phase in (Phase.OPERATION, Phase.SENT):
             self._complete(live, call, result=result)
-        elif _nobody_answered(call.attempts[-1]):
+        elif _nobody_answered(stands):
             self._too_late(live, call, result=result)
         else:
             _check_repeat(known.result_digest if known else "", result)
@@ -334,7 +335,8 @@ class SessionService:
 
     def _too_late(self, live: Live, call: CallState, *, result: CompleteOperation) -> None:
         """The call was given up before: what it did is known now, its outcome stays (SPEC 9.3)."""
-        attempt = call.attempts[-1]
+        attempt = call.attempt
+        assert attempt is not None, "a call-back token belongs to an attempt"
         if attempt.late is None:
             at_ms = self._driver.now_ms(live)
             ended = ended_from_callback(call, result, at_ms=at_ms)

@@ -16,7 +16,7 @@ from acp_spec.model.payload import payload
 from gateway.engine import pins
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
-from gateway.engine.events import CallCreated, Opened, OperationEnded
+from gateway.engine.events import BEHAVIOUR, CallCreated, Opened, OperationEnded
 from gateway.engine.states import CallState
 from gateway.governance.backoff import Backoff
 
@@ -91,6 +91,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     cancel_grace_ms: int = 2_000
     seed: int = 1
     backoff: Backoff = Backoff()
+    hedge_after_ms: int = 0
 
 
 def effect_of(call: CallState, said: Said) -> SideEffect:
@@ -135,6 +136,7 @@ def opening(workflow: Workflow | None, catalog: Catalog, terms: Terms) -> Opened
         at_ms=START_MS,
         session_id=new_id,
         lineage_id=lineage_id(new_id, b""),
+        behaviour=BEHAVIOUR,
         tenant="t",
         workflow=f"{workflow.name}@{workflow.version}" if workflow else "",
         workflow_digest=workflow.source_digest if workflow else "",

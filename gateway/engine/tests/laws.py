@@ -2,7 +2,7 @@
 
 import copy
 
-from acp_spec.model.enums import Idempotency, SideEffect
+from acp_spec.model.enums import Effect, Idempotency, SideEffect
 from gateway.engine import replay, shards, views
 from gateway.engine.events import AnyEvent, AttemptEnded, AttemptStarted, CallCreated, Late
 from gateway.engine.states import RETRIES_PER_CALL, Phase, SessionState
@@ -44,6 +44,14 @@ def check_start(before: SessionState, event: AttemptStarted) -> None:
     call = before.calls[event.call_id]
     created = call.created
     earlier = [a for a in call.attempts if a.started and not (a.ended and a.ended.not_sent)]
+    if event.hedge:
+        assert (created.effect, created.idempotency) == (Effect.READ, Idempotency.NATURAL)
+        assert len(call.in_flight) == 1, "a hedge stands beside one attempt that is out"
+        first = call.in_flight[0].started
+        assert first is not None
+        assert event.instance != first.instance, "it goes elsewhere"
+    else:
+        assert not call.in_flight, "only a hedge stands beside another attempt"
     if created.idempotency is Idempotency.NONE:
         for attempt in earlier:
             assert attempt.side_effect is SideEffect.NONE, (

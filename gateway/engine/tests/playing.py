@@ -17,7 +17,7 @@ from acp_spec.model.calls import OperationState
 from acp_spec.model.enums import Boundary, OperationStatus, SideEffect
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import payload
-from gateway.engine import recovery
+from gateway.engine import hedges, recovery
 from gateway.engine import replay as replaying
 from gateway.engine.advance import advance
 from gateway.engine.around import Around
@@ -29,6 +29,7 @@ from gateway.engine.commands import (
     Command,
     Decide,
     End,
+    Hedge,
     Poll,
     Record,
     Reset,
@@ -74,7 +75,10 @@ DUE_MAX = 20_000
 
 def lost_attempts(state: SessionState, at_ms: int) -> list[AttemptEnded]:
     """The end of every attempt that was in flight when the gateway stopped."""
-    return [lost_attempt(state, call, at_ms=at_ms) for call in attempts_in_flight(state)]
+    return [
+        lost_attempt(state, call, attempt=attempt, at_ms=at_ms)
+        for call, attempt in attempts_in_flight(state)
+    ]
 
 
 class Play:
@@ -165,7 +169,7 @@ class Play:
             match item:
                 case Advance():
                     wants_advance = True
-                case Call() | Decide():
+                case Call() | Decide() | Hedge():
                     event = self._ask(item)
                     if event is not None:
                         todo.appendleft(event)
@@ -187,8 +191,10 @@ class Play:
     def world(self) -> World:
         return World(at_ms=max(self.now_ms, self.state.now_ms), catalog=self.catalog)
 
-    def _ask(self, command: Call | Decide) -> AnyEvent | None:
+    def _ask(self, command: Call | Decide | Hedge) -> AnyEvent | None:
         call = self.state.calls[command.call_id]
+        if isinstance(command, Hedge):
+            return self._hedge(call)
         if isinstance(command, Call):
             return self._admit(call) if call.phase is Phase.READY else None
         if call.phase is not Phase.DECIDING:
@@ -238,6 +244,26 @@ class Play:
             lease=budget.lease(self.state.budget_left, call.lease_most),
             wait_ms=max(0, now_ms - call.queued_at_ms),
             queued_at_ms=call.queued_at_ms,
+            hedge_after_ms=self.terms.hedge_after_ms if hedges.may_have_one(call) else 0,
+        )
+
+    def _hedge(self, call: CallState) -> AnyEvent | None:
+        """A second attempt, unless nobody is free for it (the gate says so)."""
+        created, number = call.created, call.number + 1
+        left_ms = self._left_ms(call)
+        if left_ms <= 0 or self.cast.gate(call, number, self.now_ms) is not None:
+            return None
+        return AttemptStarted(
+            at_ms=self.now_ms,
+            call_id=created.call_id,
+            attempt=number,
+            component=created.component,
+            version=created.version or "1.0.0",
+            instance=f"{created.component}-2",
+            timeout_ms=left_ms,
+            lease=budget.lease(self.state.budget_left - 1, call.lease_most - 1),
+            queued_at_ms=self.now_ms,
+            hedge=True,
         )
 
     def _again(self, call_id: str, number: int) -> None:
@@ -296,7 +322,7 @@ class Play:
 
     def _send(self, command: Send) -> None:
         call = self.state.calls[command.call_id]
-        started = call.attempts[-1].started
+        started = call.started(command.attempt)
         assert started is not None, "what is sent was started"
         if call.cancelling:
             failure = error(Reason.CANCELLED, "cancelled before it was sent")
@@ -326,7 +352,7 @@ class Play:
 
     def _end_unanswered(self, command: Send | Reset, failure: AcpError) -> None:
         call = self.state.calls[command.call_id]
-        if call.phase is Phase.SENT and call.number == command.attempt:
+        if call.is_out(command.attempt):
             self.feed(
                 AttemptEnded(
                     at_ms=self.now_ms,
@@ -340,9 +366,11 @@ class Play:
 
     def _answered(self, command: Send, said: Said, *, late: bool) -> None:
         call = self.state.calls[command.call_id]
-        current = call.phase is Phase.SENT and call.number == command.attempt
+        current = call.is_out(command.attempt)
         if current and not late:
-            self.feed(self._ended(call, command, said))
+            good = said.error is None
+            beaten = hedges.superseded(call, command.attempt, at_ms=self.now_ms) if good else ()
+            self.feed(*beaten, self._ended(call, command, said))
         elif not current:
             self.feed(
                 Late(

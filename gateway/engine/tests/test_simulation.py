@@ -63,9 +63,15 @@ def test_the_troubles_meet_every_kind_of_event_and_end() -> None:
         reasons[play.state.error.reason if play.state.error else ""] += 1
         ends["reused"] += sum(c.created.reused_from != "" for c in play.state.calls.values())
         ends["redone"] += sum(c.created.retry_of != "" for c in play.state.calls.values())
+        hedged = [a for c in play.state.calls.values() for a in c.attempts if a.started]
+        ends["hedges"] += sum(a.started is not None and a.started.hedge for a in hedged)
+        beaten = [a.ended.superseded_by - a.number for a in hedged if a.ended]
+        ends["hedge won"] += beaten.count(1)
+        ends["hedge lost"] += beaten.count(-1)
     never = {"FinishRequested", "SessionErased"}
     assert {kind.__name__ for kind in HANDLERS} - set(kinds) == never
     wanted = {"SUCCEEDED", "FAILED", "CANCELLED", "fell_back", "reused", "redone"}
+    wanted |= {"hedges", "hedge won", "hedge lost"}
     assert all(ends[name] >= 5 for name in wanted), ends
     known = {
         "LOOP_LIMIT", "RETRY_UNSAFE", "TIMEOUT", "CANCELLED", "CONTRACT_VIOLATION",

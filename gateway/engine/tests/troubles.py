@@ -225,6 +225,7 @@ def random_play(seed: int) -> Play:
         seed=seed,
         retry_budget=int(chance.of("budget") * 9),
         cancel_grace_ms=int(chance.of("grace") * 500),
+        hedge_after_ms=int(chance.of("hedge_after") * 60) if chance.of("hedges") < 0.5 else 0,
     )
     play = Play(random_workflow(seed % 400), CATALOG, random_component(chance), terms=terms)
     if chance.of("cancels") < 0.3:

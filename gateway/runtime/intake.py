@@ -1,0 +1,126 @@
+"""May one more session begin? Asked before anything of it exists (R09, mission R06).
+
+The forecast says how long its calls would wait behind everything admitted before it; the law of
+`governance.queue_delay` says whether that is too long. A refusal costs the caller one answer with
+`Retry-After`; what is let in is meant to end in its time. Sessions under way are never turned out.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from acp_spec.model.errors import AcpError, AcpFailure
+from acp_spec.model.ids import unit_interval
+from gateway.engine.catalog import Catalog
+from gateway.engine.definition import Workflow
+from gateway.governance import queue_delay, sharing
+from gateway.governance.forecast import ServiceTime, Station, forecast
+from gateway.governance.queue_delay import CALM, QueueDelay, Standing
+from gateway.governance.verdicts import Refuse
+from gateway.runtime.demand import Visit
+from gateway.runtime.queueing import Admission, Load
+
+STANDING_MAX = 1_000
+"""Workflow versions whose delay stood lately; beyond it the oldest is seen anew."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wants to open a session, and for what."""
+
+    session_id: str
+    tenant: str
+    priority: int
+    deadline_ms: int
+    workflow: Workflow | None
+    pins: dict[str, str]
+
+
+class Intake:
+    """The gate in front of new sessions."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        catalog: Callable[[], Catalog],
+        *,
+        law: QueueDelay,
+    ) -> None:
+        self._admission = admission
+        self._demand = admission.demand
+        self._catalog = catalog
+        self._law = law
+        self._standing: dict[str, Standing] = {}
+
+    def admit(self, asking: Asking) -> None:
+        """Count it in, or raise AcpFailure OVERLOADED or RATE_LIMITED."""
+        workflow = asking.workflow
+        if workflow is None or not self._law.target_ms:
+            return
+        visits = self._demand.visits(
+            asking.session_id, workflow, pins=asking.pins, catalog=self._catalog()
+        )
+        self._check(asking, visits, digest=workflow.source_digest)
+        self._demand.admitted(
+            asking.session_id, asking.tenant, digest=workflow.source_digest, visits=visits
+        )
+
+    def _check(self, asking: Asking, visits: list[Visit], *, digest: str) -> None:
+        seen = forecast(self._station(visit) for visit in visits if visit.keys)
+        if not seen.wait_ms and digest not in self._standing:
+            return
+        standing = self._observed(digest, seen.wait_ms)
+        crowd = self._demand.crowd(asking.tenant)
+        newcomer = queue_delay.Newcomer(
+            wait_ms=seen.wait_ms,
+            whole_ms=seen.whole_ms,
+            deadline_ms=asking.deadline_ms,
+            floor_ms=seen.floor_ms,
+            allowance=sharing.allowance(crowd, asking.priority),
+            crowds=sharing.crowds(crowd),
+        )
+        verdict = queue_delay.check(standing, self._law, newcomer=newcomer)
+        if isinstance(verdict, Refuse):
+            self._standing[digest] = queue_delay.held_back(standing)
+            raise AcpFailure(_spread(verdict, asking.session_id))
+
+    def _station(self, visit: Visit) -> Station:
+        """The tighter of the places that a call needs at once: its step type's and its target's."""
+        stations = [
+            self._at(key, visit, limit=limit)
+            for key, limit in zip(visit.keys, visit.limits, strict=True)
+        ]
+        return max(stations, key=lambda station: station.free_after_ms)
+
+    def _at(self, key: str, visit: Visit, *, limit: int) -> Station:
+        load, service = self._admission.load(key), self._demand.service(key)
+        return Station(
+            step=visit.step,
+            limit=limit,
+            ahead=load.inflight + load.waiting + self._demand.to_come(key),
+            service_ms=service.mean_ms,
+            stalled_ms=self._stalled_ms(load, service),
+            share=visit.share,
+        )
+
+    def _stalled_ms(self, load: Load, service: ServiceTime) -> float:
+        """For how long nothing ended where calls wait, beyond the time that a call takes."""
+        if not load.waiting:
+            return 0.0
+        return max(0.0, self._admission.now_ms() - service.at_ms - service.mean_ms)
+
+    def _observed(self, digest: str, delay_ms: float) -> Standing:
+        now_ms = self._admission.now_ms()
+        before = self._standing.pop(digest, CALM)
+        after = queue_delay.observe(before, self._law, delay_ms=delay_ms, now_ms=now_ms)
+        if after.shedding or after.since_ms is not None:
+            if len(self._standing) >= STANDING_MAX:
+                del self._standing[next(iter(self._standing))]
+            self._standing[digest] = after
+        return after
+
+
+def _spread(refused: Refuse, session_id: str) -> AcpError:
+    """The refusal with its hint spread out: those refused together must not return together."""
+    after_ms = refused.error.retry_after_ms or 0
+    later_ms = int(after_ms * (1 + unit_interval("retry-after", session_id)))
+    return msgspec.structs.replace(refused.error, retry_after_ms=later_ms)
