@@ -43,13 +43,17 @@ def parse_workflow(text: bytes) -> Workflow | tuple[Problem, ...]:
     return problems if workflow is None or problems else workflow
 
 
-def parse_stored(text: bytes) -> Workflow | tuple[Problem, ...]:
-    """A version that was stored when it was good. Before contracts were read `contract:` could hold
-    anything: what is none now is left out, because sessions of that version must go on."""
+def parse_stored(text: bytes) -> tuple[Workflow, tuple[Problem, ...]]:
+    """A version that was stored when it was good, and what is ignored of it now.
+
+    Before contracts were read `contract:` could hold anything. What is no contract now is left out,
+    because sessions of that version must go on; whoever asks has to say so loudly.
+    """
     workflow, problems = _read(text)
-    if workflow is None or any(problem.path.partition(".")[0] != CONTRACT for problem in problems):
-        return problems
-    return dataclasses.replace(workflow, contract=NO_CONTRACT) if problems else workflow
+    others = [problem for problem in problems if problem.path.partition(".")[0] != CONTRACT]
+    assert workflow is not None, "it was valid when it was stored"
+    assert not others, f"it was valid when it was stored: {others[0]}"
+    return dataclasses.replace(workflow, contract=NO_CONTRACT) if problems else workflow, problems
 
 
 def _read(text: bytes) -> tuple[Workflow | None, tuple[Problem, ...]]:

@@ -31,6 +31,9 @@ from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import NUL, workflow_row
+from gateway.telemetry.logs import get_log
+
+log = get_log("gateway.workflows")
 
 # A workflow is written by people; parsing is slow per byte and holds the loop.
 SOURCE_BYTES_MAX: Final = 256 * 1024
@@ -252,8 +255,10 @@ class Workflows:
         if cached is not None:
             self._parsed.move_to_end(digest)
             return cached
-        workflow = parse_stored(self._read(name, version).source.encode())
-        assert isinstance(workflow, Workflow), f"{name}@{version} was valid when it was stored"
+        workflow, ignored = parse_stored(self._read(name, version).source.encode())
+        if ignored:
+            why = f"line {ignored[0].line}, {ignored[0].path}: {ignored[0].message}"
+            log.warning("contract_ignored", workflow=f"{name}@{version}", why=why)
         self._cache(workflow)
         return workflow
 

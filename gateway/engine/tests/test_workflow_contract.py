@@ -60,10 +60,11 @@ def test_over_a_plan_any_component_may_be_named_and_any_action_listed() -> None:
 def test_a_version_that_was_stored_with_a_contract_of_its_own_kind_still_runs_without_it() -> None:
     old = (STATIC + "contract: {max: 0.10}\n").encode()
     assert isinstance(parse_workflow(old), tuple)
-    stored = parse_stored(old)
-    assert isinstance(stored, Workflow)
+    stored, ignored = parse_stored(old)
     assert stored.contract == NO_CONTRACT
+    assert [problem.path for problem in ignored] == ["contract.max"]
 
 
 def test_a_stored_file_with_any_other_fault_is_not_mended_in_silence() -> None:
-    assert isinstance(parse_stored((STATIC + "contract: 1\nnonsense: 2\n").encode()), tuple)
+    with pytest.raises(AssertionError, match="nonsense"):
+        parse_stored((STATIC + "contract: 1\nnonsense: 2\n").encode())

@@ -1,15 +1,20 @@
 """Workflow versions: stored once, found by range, the same after a restart."""
 
 import asyncio
+import hashlib
 
+import msgspec
 import pytest
 
 from acp_spec.model.errors import AcpFailure
 from gateway.engine.catalog import Catalog
+from gateway.governance.contract import NO_CONTRACT
 from gateway.runtime.clock import ManualClock
 from gateway.runtime.workflows import PARSED_MAX, SOURCE_BYTES_MAX, Workflows
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
+from gateway.stores.ports import Table
+from gateway.stores.tables import workflow_row
 
 
 def source(version: str = "1.0.0", name: str = "hotline") -> bytes:
@@ -131,3 +136,16 @@ def test_activating_what_is_not_stored_is_not_found(workflows: Workflows) -> Non
     with pytest.raises(AcpFailure, match="no version '9.0.0'"):
         asyncio.run(workflows.activate("hotline", "9.0.0"))
     assert workflows.by_digest("0" * 64) is None
+
+
+def test_a_contract_of_an_older_kind_is_ignored_loudly_and_its_workflow_still_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore()
+    put(on(store), "1.0.0")
+    old = source() + b"contract: {max: 0.10}\n"
+    row = {"source": old.decode(), "sha256": hashlib.sha256(old).hexdigest(), "stored_at_ms": 1}
+    key = workflow_row("hotline", "1.0.0")
+    WriteThrough(store).put(Table.WORKFLOW, key, msgspec.json.encode(row))
+    assert on(store).resolve("hotline").contract == NO_CONTRACT
+    assert "contract_ignored" in caplog.text
