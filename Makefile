@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-semantics lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-governance bench-semantics lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -86,6 +86,9 @@ test-long: setup ## the tests that take minutes
 
 bench: setup ## measure every promised figure five times; about 20 minutes, wants a quiet machine
 	@$(PY) benchmarks/bench.py
+
+bench-governance: setup ## what the row, a decision and 100,000 targets cost; JSON on the last line
+	@$(PY) benchmarks/bench_governance.py
 
 bench-peers: setup ## the same durable job on other engines and on ours, in turn; installs them into .build
 	@$(PY) benchmarks/bench_peers.py
