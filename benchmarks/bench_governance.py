@@ -50,7 +50,7 @@ def rules() -> Rules:
     return rules_for(parameters, Card(name="fees", version="1.0.0", limits=limits), version=1)
 
 
-def wish(held: Rules, number: int, now_ms: float) -> Wish:
+def wish(held: Rules, *, number: int, now_ms: float) -> Wish:
     return Wish(
         rules=held,
         step_type="TOOL",
@@ -77,7 +77,7 @@ def row_us() -> float:
     row, held = Row(), rules()
 
     def once(number: int) -> None:
-        asking = wish(held, number % 64, number * 0.1)
+        asking = wish(held, number=number % 64, now_ms=number * 0.1)
         assert type(row.check(asking)) is Admit
         permit = row.take(asking)
         row.observe(permit, Outcome.SUCCEEDED, now_ms=asking.now_ms + 5)
