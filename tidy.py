@@ -62,6 +62,8 @@ PURE_IMPORTS = frozenset(
 BROAD_EXCEPT_FILES: dict[str, str] = {
     "gateway/runtime/committer.py": "one callback's fault must not lose the others of its commit",
     "gateway/runtime/driver.py": "a fault of ours in one session ends that one, not the gateway",
+    "gateway/runtime/rollout_traffic.py": "a rollout's fault must not cost a caller its session",
+    "gateway/runtime/rollouts.py": "a fault in judging once must not end all judging",
     "gateway/runtime/outbox.py": "a damaged record must not hold up the others",
     "gateway/stores/rocksdb.py": "rocksdict raises bare Exception; translated here, nowhere else",
     "gateway/transports/own_failures.py": "our own mistake in a request is logged, INTERNAL",

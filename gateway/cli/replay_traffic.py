@@ -219,7 +219,7 @@ def _show(
         out.document(_text(found, skipped, limits=limits))
         return
     out.rows(
-        found.figures,
+        found.figures.values(),
         columns=("figure", "recorded", "replayed", "difference", "95% interval", "limit", ""),
         cells=lambda one: (
             one.name,

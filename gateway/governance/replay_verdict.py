@@ -63,7 +63,7 @@ class ReplayVerdict(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     pairs: int
     uncovered: int
-    figures: tuple[Figure, ...]
+    figures: dict[str, Figure]
     fields: dict[str, int] = {}
 
 
@@ -84,12 +84,12 @@ def verdict(pairs: Sequence[ReplayedPair], limits: ReplayLimits) -> ReplayVerdic
         _ratio("calls", [_calls(pair) for pair in covered], limit=limits.calls_rise, slack=0.0),
         _coverage(pairs, limits),
     )
-    judged = tuple(_judged(figure, strict=limits.strict) for figure in figures)
+    judged = {figure.name: _judged(figure, strict=limits.strict) for figure in figures}
     fields: dict[str, int] = {}
     for pair in both:
         fields = counted(fields, pair.fields)
     return ReplayVerdict(
-        passed=bool(covered) and all(figure.passed for figure in judged),
+        passed=bool(covered) and all(figure.passed for figure in judged.values()),
         pairs=len(covered),
         uncovered=len(pairs) - len(covered),
         figures=judged,

@@ -38,9 +38,11 @@ from gateway.runtime.rollout_versions import PolicyVersions, text_of
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.twins import TwinEnd, Twins, TwinWish
 from gateway.runtime.workflows import Workflows
+from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
 
 _64_BITS: Final = 8
+log = get_log("gateway.rollouts")
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +95,14 @@ class RolloutTraffic:
     # ---- at the opening --------------------------------------------------------------------------
 
     def intended(self, intent: Intent, opening: Opening, *, catalog: Catalog) -> Intent:
+        """`placed`, but for a fault of ours, which must not cost a caller its session."""
+        try:
+            return self.placed(intent, opening, catalog=catalog)
+        except Exception as fault:
+            log.error("rollout_not_asked", cause=fault, session_id=intent.session_id)
+            return intent
+
+    def placed(self, intent: Intent, opening: Opening, *, catalog: Catalog) -> Intent:
         """The intent with what every running rollout says; workflows first, for they bring pins.
 
         A MANUAL session is driven by its client: it cannot be run twice, and says nothing of a
@@ -283,7 +293,10 @@ class Watched:
             return
         self._inner.seen(state, event)
         if state.opened.rollouts and isinstance(event, SessionEnded):
-            self._traffic.ended(state)
+            try:
+                self._traffic.ended(state)
+            except Exception as fault:
+                log.error("rollout_not_counted", cause=fault, session_id=state.session_id)
 
 
 _LAYER: Final = {Kind.WORKFLOW: 0, Kind.COMPONENT: 1, Kind.POLICY: 2}

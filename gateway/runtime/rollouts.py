@@ -6,7 +6,6 @@ the gateway's own, like the components and workflows they are about: no tenant h
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -191,8 +190,13 @@ class Rollouts:
                 await self._wake.wait()
                 self._looked_ms = self._clock.monotonic_ms()
             await asyncio.sleep(TICK_S)
-            with contextlib.suppress(StoreError):  # the gateway is over; readiness tells of it
+            try:
                 await self.tick()
+            except StoreError:
+                pass  # the gateway is over; readiness tells of it
+            except Exception as fault:
+                self._metrics.loop_failed("rollouts")
+                log.error("rollouts_not_judged", cause=fault)
 
     async def tick(self) -> None:
         """Judge every running rollout once."""

@@ -4,11 +4,17 @@ Callers never notice a canary or a shadow, and nothing that writes is ever sent 
 count what reached them.
 """
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
+from acp_spec.sdk.cli import Exit
+from gateway.cli.rollout import app as rollout_command
 from gateway.tests.e2e.client import Client
 from gateway.tests.e2e.stranger import READ, Stranger, card, serving
 from gateway.tests.governance.desk import Desk, desk, failing, good, respelt, slow, small, wrong
@@ -208,3 +214,60 @@ def test_one_thing_is_moved_by_one_rollout_and_orders_fit_its_state(client: Clie
         back = client.trajectory(one.serve()["session_id"])
         assert back["lineage"]["intended"]["step:ask"] == "orders@1.0.0"
         assert client.get("/v1/rollouts/none").status == 404
+
+
+def test_a_workflow_version_goes_the_same_way(client: Client) -> None:
+    with desk(client, "flow") as one:
+        one.workflow("2.0.0")
+        rollout = one.start(subject={"kind": "WORKFLOW", "name": "flow", "candidate": "2.0.0"})
+        one.serve_until(rollout, in_stage("CONTROLLED"))
+        assert {view["workflow"] for view in one.replies} == {"flow@1.0.0"}
+        view = one.serve_until(rollout, over)
+        assert view["status"] == "COMPLETED", view
+        assert one.serve()["workflow"] == "flow@2.0.0"
+        posted_once(one)
+        asked = [client.open("flow@^1", '{"q": 1}') for _ in range(3)]
+        assert {client.ended(one)["workflow"] for one in asked} == {"flow@1.0.0"}
+
+
+def test_recovery_parameters_go_the_same_way_and_stand_in_each_sessions_lineage(
+    client: Client,
+) -> None:
+    with desk(client, "retry") as one:
+        subject = {"kind": "POLICY", "name": "backoff", "candidate": "quick"}
+        rollout = one.start(
+            subject={**subject, "params": {"base_ms": 3, "max_ms": 30}}, workflows=["retry"]
+        )
+        before = client.trajectory(one.serve()["session_id"])["lineage"]["policies"]
+        one.serve_until(rollout, in_stage("FULL"))
+        one.serve_until(rollout, over)
+        after = client.trajectory(one.serve()["session_id"])["lineage"]["policies"]
+        assert before != after
+        assert one.rollout(rollout)["status"] == "COMPLETED"
+        posted_once(one)
+
+
+def test_the_command_starts_shows_and_orders(client: Client, tmp_path: Path) -> None:
+    def acp(*words: str) -> Any:
+        return CliRunner().invoke(rollout_command, [*words, "--gateway", client.url])
+
+    with desk(client, "typed") as one:
+        one.hire("2.0.0", good)
+        subject = {"kind": "component", "name": "typed", "candidate": "2.0.0"}
+        file = tmp_path / "typed.yaml"
+        file.write_text(yaml.safe_dump({**small(), "subject": subject, "rollout": "typed"}))
+        started = acp("start", str(file))
+        assert started.exit_code == Exit.OK, started.output
+        assert "typed: RUNNING in CANARY (50%), typed 1.0.0 -> 2.0.0" in started.stdout
+        assert "waits for 5 more candidate sessions" in started.output
+        assert json.loads(acp("promote", "typed", "--json").stdout)["stage"] == "SHADOW"
+        for word, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
+            assert json.loads(acp(word, "typed", "--json").stdout)["status"] == status
+        back = json.loads(acp("rollback", "typed", "--reason", "enough", "--json").stdout)
+        assert (back["status"], back["reason"]) == ("ROLLED_BACK", "enough")
+        assert "enough" in acp("status").stdout
+        assert acp("status", "nobody").exit_code == Exit.NOT_FOUND
+        assert acp("pause", "typed").exit_code == Exit.REFUSED
+        assert acp("start").exit_code == Exit.USAGE
+        assert acp("start", "--component", "typed").exit_code == Exit.USAGE
+        assert acp("start", "--component", "typed@7.0.0").exit_code == Exit.USAGE
