@@ -148,8 +148,8 @@ class Versions:
 
     def __init__(
         self,
-        components: ComponentVersions,
-        workflows: WorkflowVersions,
+        components: Versioned,
+        workflows: Versioned,
         *,
         policies: PolicyVersions,
     ) -> None:
