@@ -11,7 +11,7 @@ from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning, review
 from gateway.assembly.unready import reasons, store_damaged, store_failed
-from gateway.assembly.watching import watch, watch_beside
+from gateway.assembly.watching import watch, watch_beside, watch_fallbacks
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -25,6 +25,8 @@ from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Defaults, Driver, DriverParts, Observer
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
+from gateway.runtime.fallback_drills import DrillParts, Drills
+from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
 from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import Openings
@@ -103,6 +105,7 @@ class _Ground:
     audit: AuditLog
     sla: SlaWatch
     unknown: UnknownValues
+    fallbacks: Fallbacks
     unready: set[str]
 
 
@@ -140,6 +143,13 @@ def build(settings: Settings, *, store: Store | None = None) -> Gateway:
         audit=audit,
         sla=SlaWatch(store, committer, audit=audit, metrics=metrics, now_ms=clock.now_ms),
         unknown=UnknownValues(store, committer, clock=clock, metrics=metrics),
+        fallbacks=Fallbacks(
+            store,
+            committer,
+            clock=clock,
+            metrics=metrics,
+            session_deadline_ms=settings.deadlines.session_deadline_ms,
+        ),
         unready=unready,
     )
     data_dir = str(settings.data_dir)
@@ -160,7 +170,9 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     spans = spans_of(settings)
     outbox = _outbox(ground, live)
     rolling = _rolling(ground, registry, workflows=workflows)
-    observers = Observers(Telemetry(ground.metrics, spans), ground.sla, ground.unknown)
+    observers = Observers(
+        Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks
+    )
     observer = Watched(observers, rolling.traffic)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
@@ -273,6 +285,7 @@ def _services(
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit),
+        drills=_drills(ground, kept.workflows),
         unready=lambda: reasons(ground.unready, outbox),
         parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
         targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
@@ -287,6 +300,22 @@ def _parameter_book(ground: _Ground, live: LiveParameters, *, audit: AuditLog) -
     for text in book.unreadable:
         log.warning("parameters_unreadable", what=text)
     return book
+
+
+def _drills(ground: _Ground, workflows: Workflows) -> Drills:
+    drills = Drills(
+        DrillParts(
+            fallbacks=ground.fallbacks,
+            workflows=workflows,
+            store=ground.store,
+            sealer=ground.sealer,
+            durable=ground.committer,
+            clock=ground.clock,
+            metrics=ground.metrics,
+        )
+    )
+    watch_fallbacks(ground.metrics, ground.fallbacks, drills=drills)
+    return drills
 
 
 def _board_parts(ground: _Ground) -> BoardParts:
@@ -385,6 +414,7 @@ def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openi
     limits = opening_limits(ground.settings)
     openings = Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
     openings.on_refused_values = ground.unknown.count
+    openings.route = ground.fallbacks.routed
     return openings
 
 

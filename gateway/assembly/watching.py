@@ -5,6 +5,8 @@ from collections.abc import Callable
 from acp_spec.model.enums import StepType
 from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
+from gateway.runtime.fallback_drills import Drills
+from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.twins import Twins
@@ -38,3 +40,11 @@ def watch_beside(metrics: Metrics, hub: AttachHub, *, twins: Twins, sla: SlaWatc
     metrics.watch("attach_calls_waiting", waiting, read=lambda: hub.waiting)
     metrics.watch("twins_running", "Twin sessions under way", read=lambda: twins.running)
     metrics.watch("twins_waiting", "Twin sessions that wait", read=lambda: twins.waiting)
+
+
+def watch_fallbacks(metrics: Metrics, fallbacks: Fallbacks, *, drills: Drills) -> None:
+    """Who is answered by rules now, and whose rules did not pass their last drill."""
+    answering = "Workflows, counted per tenant, that their rules answer"
+    failing = "Workflows, counted per tenant, whose last drill failed"
+    metrics.watch("fallback_rules_answering", answering, read=fallbacks.answering)
+    metrics.watch("fallback_drills_failing", failing, read=drills.failing)

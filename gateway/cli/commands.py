@@ -6,6 +6,7 @@ from gateway.cli import (
     components,
     contract,
     doctor,
+    fallback,
     governance,
     lineage,
     proposals,
@@ -33,5 +34,6 @@ app.add_typer(proposals.audit, name="audit")
 app.add_typer(semantics.app, name="semantics")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(replay_traffic.app)
+app.add_typer(fallback.app, name="fallback")
 app.add_typer(doctor.app)
 app.add_typer(contract.app, name="contract")

@@ -70,6 +70,14 @@ def _nobody_keeps(where: Seen, values: tuple[MappedValue, ...], /) -> None:
     pass
 
 
+Route = Callable[[Workflow | None, Opened], Opened]
+"""`(workflow, opening)`: the opening as it is journaled."""
+
+
+def _by_the_components(workflow: Workflow | None, opened: Opened, /) -> Opened:
+    return opened
+
+
 class Openings:
     """Opens sessions of one gateway."""
 
@@ -94,6 +102,8 @@ class Openings:
         """Set when the gateway stops: what is open may end, nothing new begins."""
         self.on_refused_values: OnRefusedValues = _nobody_keeps
         """Told of values that kept a session from opening: no event ever tells of them."""
+        self.route: Route = _by_the_components
+        """Asked last: do the rules of a business fallback answer this session?"""
         self.traffic: RolloutTraffic | None = None
         """Asked which version a session gets while a rollout runs; the assembly puts it here."""
         self.intake: Intake | None = None
@@ -137,6 +147,7 @@ class Openings:
         opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
         if found.values or found.in_domain:
             opened = msgspec.structs.replace(opened, mapped=found.values, in_domain=found.in_domain)
+        opened = self.route(intent.workflow, opened)
         self._driver.open(intent.workflow, opened)
         if request.session_key:
             self._take_key(request.session_key, opened)

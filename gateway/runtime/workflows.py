@@ -195,6 +195,13 @@ class Workflows:
         """The active version of every workflow."""
         return tuple(self._release(name, self._active[name]) for name in sorted(self._active))
 
+    def active_digests(self) -> tuple[tuple[str, str, str], ...]:
+        """(name, version, SHA-256) of every active version; nothing is parsed for it."""
+        return tuple(
+            (name, version, self._versions[name][version].sha256)
+            for name, version in sorted(self._active.items())
+        )
+
     def naming(self, component: str) -> tuple[str, ...]:
         """The workflows whose active version has a step on the component of that name."""
         return tuple(

@@ -66,6 +66,15 @@ class Metrics:
             "open": self._counts("breaker_opened", "Breakers that opened", "component"),
             "closed": self._counts("breaker_closed", "Breakers that closed", "component"),
         }
+        self._fallback_routes = self._counts(
+            "fallback_sessions", "Sessions opened while rules answer", "workflow", "route"
+        )
+        self._fallback_changes = self._counts(
+            "fallback_changes", "Rules took over, or gave back", "workflow", "to"
+        )
+        self._fallback_drills = self._counts(
+            "fallback_drills", "Drills of the rules", "workflow", "outcome"
+        )
         self._loop_failures = self._counts(
             "loop_failures", "Failures a loop survived: our bugs", "loop"
         )
@@ -129,6 +138,18 @@ class Metrics:
         """The breaker of one of its instances opened or closed."""
         if phase in self._breakers:
             self._breakers[phase].at(component).add()
+
+    def fallback_routed(self, workflow: str, route: str) -> None:
+        """A session was answered by the rules, or goes to see whether the components are well."""
+        self._fallback_routes.at(workflow, route).add()
+
+    def fallback_changed(self, workflow: str, to: str) -> None:
+        """The rules answer from now on, or the components do again."""
+        self._fallback_changes.at(workflow, to).add()
+
+    def fallback_drilled(self, workflow: str, outcome: str) -> None:
+        """The rules were tried on recorded inputs."""
+        self._fallback_drills.at(workflow, outcome).add()
 
     def loop_failed(self, loop: str) -> None:
         """A loop that must live caught what it did not expect."""

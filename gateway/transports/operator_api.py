@@ -15,6 +15,11 @@ from gateway.transports.contract_routes import (
     CONTRACT_OPERATIONS,
     CONTRACT_ROUTES,
 )
+from gateway.transports.fallback_routes import (
+    FALLBACK_BUILDERS,
+    FALLBACK_OPERATIONS,
+    FALLBACK_ROUTES,
+)
 from gateway.transports.governance_routes import (
     GOVERNANCE_BUILDERS,
     GOVERNANCE_OPERATIONS,
@@ -51,6 +56,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(ROLLOUT_ROUTES, ROLLOUT_BUILDERS, ROLLOUT_OPERATIONS),
     Area(GOVERNANCE_ROUTES, GOVERNANCE_BUILDERS, GOVERNANCE_OPERATIONS),
     Area(SEMANTICS_ROUTES, SEMANTICS_BUILDERS, SEMANTICS_OPERATIONS),
+    Area(FALLBACK_ROUTES, FALLBACK_BUILDERS, FALLBACK_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

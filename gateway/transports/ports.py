@@ -27,6 +27,7 @@ from acp_spec.model.session import (
 from gateway.board.audit import AuditLog
 from gateway.runtime.board import Board
 from gateway.runtime.evidence import Evidences
+from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.replays import ReplayRequest, ReplayResult
@@ -148,6 +149,7 @@ class Services:
     audit: AuditLog
     sla: SlaWatch
     semantics: SemanticsReview
+    drills: Drills
     board: Board
     evidences: Evidences
     rollouts: Rollouts

@@ -36,6 +36,8 @@ from gateway.governance.parameters import Parameters
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.evidence import Evidences
+from gateway.runtime.fallback_drills import DrillParts, Drills
+from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
@@ -53,6 +55,7 @@ from gateway.runtime.tokens import Tokens
 from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import WriteThrough
+from gateway.stores.event_codec import Sealer
 from gateway.stores.memory import MemoryStore
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.ports import Services
@@ -344,15 +347,35 @@ class House:
                 LiveParameters(Parameters()), store, durable=durable, audit=audit, clock=self.clock
             ),
             targets=lambda: (),
-            semantics=SemanticsReview(
-                unknown=UnknownValues(store, durable, clock=self.clock, metrics=Metrics()),
-                workflows=workflows,
-                audit=audit,
-                nearest=nobody,
-            ),
+            drills=_drills(store, workflows, clock=self.clock),
+            semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),
             metrics=metrics,
         )
+
+
+def _drills(store: MemoryStore, workflows: Workflows, *, clock: ManualClock) -> Drills:
+    durable, metrics = WriteThrough(store), Metrics()
+    fallbacks = Fallbacks(store, durable, clock=clock, metrics=metrics, session_deadline_ms=30_000)
+    return Drills(
+        DrillParts(
+            fallbacks=fallbacks,
+            workflows=workflows,
+            store=store,
+            sealer=Sealer(store),
+            durable=durable,
+            clock=clock,
+            metrics=metrics,
+        )
+    )
+
+
+def _semantics(
+    store: MemoryStore, workflows: Workflows, *, audit: AuditLog, clock: ManualClock
+) -> SemanticsReview:
+    durable = WriteThrough(store)
+    unknown = UnknownValues(store, durable, clock=clock, metrics=Metrics())
+    return SemanticsReview(unknown=unknown, workflows=workflows, audit=audit, nearest=nobody)
 
 
 def _opened(view: SessionView) -> Opened:
