@@ -24,6 +24,9 @@ from gateway.engine.contract_checks import input_problem
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_workflow
 from gateway.governance.contract import NO_CONTRACT, Contract, parse_contract
+from gateway.governance.semantics import failed_cases
+from gateway.runtime.meaning import Meaning
+from gateway.runtime.ngrams import NgramNearest
 from gateway.runtime.workflow_advice import NOTE
 
 LABELS: Final = {"acp_contract_check": "yes"}
@@ -74,6 +77,21 @@ def _workflow_subject(file: Path, text: str) -> tuple[Subject | None, tuple[Chec
         workflow=parsed,
     )
     return subject, (_passed("workflow and contract can be read and fit each other"),)
+
+
+def semantic_cases(contract: Contract) -> tuple[Check, ...]:
+    """The contract's own cases of values and their meanings, by the gateway's default mapper."""
+    semantics = contract.semantics
+    if semantics is None or not semantics.cases:
+        return ()
+    failed = failed_cases(semantics, nearest=NgramNearest())
+    if not failed:
+        name = f"{len(semantics.cases)} semantic cases come out as the contract says"
+        return (Check(kind=Kind.CASE, name=name, passed=True),)
+    return tuple(
+        Check(kind=Kind.CASE, name="semantics", passed=False, message=sentence)
+        for sentence in failed
+    )
 
 
 def put(subject: Subject, gateway: Gateway) -> tuple[Check, ...]:
@@ -154,8 +172,10 @@ def load_inputs(cases: Sequence[Case], given: Sequence[Payload]) -> list[Payload
 
 def check_inputs(subject: Subject, inputs: Sequence[Payload]) -> None:
     """INVALID_REQUEST for inputs that the contract refuses: a load would measure nothing."""
+    meaning = Meaning(NgramNearest())
     for given in inputs:
-        problem = input_problem(subject.workflow, bytes(given))
+        mapped = meaning.of_input(subject.workflow, given)
+        problem = mapped.refusal or input_problem(subject.workflow, mapped.text)
         if problem is not None:
             raise AcpFailure(error(Reason.INVALID_REQUEST, f"a load's {problem.message}"))
 

@@ -26,7 +26,7 @@ from gateway.engine.events import (
     SessionEnded,
 )
 from gateway.engine.rejections import OUR_FEEDBACK
-from gateway.engine.sla_samples import call_sample, component_of, session_samples
+from gateway.engine.sla_samples import call_sample, session_samples
 from gateway.engine.states import CallState, SessionState
 from gateway.governance import sla_judge
 from gateway.governance.sla import OnBreach, Sla
@@ -167,7 +167,8 @@ class SlaWatch:
 
     def _call_ended(self, state: SessionState, event: AttemptEnded | OperationEnded) -> None:
         call = state.calls[event.call_id]
-        found = self._find(state, component_of(call))
+        started = call.started(event.attempt)
+        found = self._find(state, started.component) if started else None
         sample = call_sample(call, event, sla=found.sla) if found is not None else None
         if found is not None and sample is not None:
             change = self._observe(state, found, sample=sample)

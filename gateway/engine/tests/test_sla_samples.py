@@ -1,5 +1,6 @@
 """Only what the component itself did says something about it."""
 
+import msgspec
 import pytest
 
 from acp_spec.bindings.errors import error
@@ -127,3 +128,15 @@ def test_where_no_call_failed_planner_and_executors_gave_what_was_not_good_enoug
         "observer": False,
         "reflector": False,
     }
+
+
+def test_with_a_hedge_beside_it_each_attempt_is_measured_by_its_own_beginning() -> None:
+    (first,) = CALL.attempts
+    assert first.started is not None
+    later = msgspec.structs.replace(first.started, attempt=2, at_ms=first.started.at_ms + 150)
+    hedge = msgspec.structs.replace(first, number=2, started=later)
+    both = msgspec.structs.replace(CALL, attempts=(first, hedge))
+    at_ms = first.started.at_ms + 200
+    slow = call_sample(both, ended(at_ms=at_ms, service_ms=None), sla=SLA)
+    fine = call_sample(both, ended(at_ms=at_ms, service_ms=None, attempt=2), sla=SLA)
+    assert (slow, fine) == (CallSample(slow=True), CallSample())

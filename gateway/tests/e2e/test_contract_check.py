@@ -214,3 +214,27 @@ def test_without_a_target_only_the_text_is_checked(check: Check, tmp_path: Path)
     alone = ["contract", "check", str(tmp_path / "contract.yaml")]
     assert run(root, alone).exit_code == 0
     assert run(root, [*alone, "--load", "2"]).exit_code == 2
+
+
+SEMANTICS: Final = """
+semantics:
+  domains: {colour: {values: {RED: [crimson], BLUE: []}}}
+  cases:
+    - {domain: colour, value: crimson, means: %s}
+    - {domain: colour, value: table, means: null}
+"""
+
+
+@pytest.mark.parametrize(("means", "code"), [("RED", 0), ("BLUE", 1)])
+def test_the_contracts_own_semantic_cases_are_asked(
+    check: Check, tmp_path: Path, means: str, code: int
+) -> None:
+    root = typer.Typer()
+    add_commands(root)
+    (tmp_path / "contract.yaml").write_text(SEMANTICS % means)
+    arguments = ["contract", "check", str(tmp_path / "contract.yaml"), "--json"]
+    result = CliRunner().invoke(root, arguments)
+    if code:
+        assert "should come to 'BLUE'" in failed(result)[0]
+    else:
+        assert "2 semantic cases" in report(result, 0)["checks"][1]["name"]
