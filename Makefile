@@ -90,6 +90,13 @@ bench: setup ## measure every promised figure five times; about 20 minutes, want
 bench-governance: setup ## what the row, a decision and 100,000 targets cost; JSON on the last line
 	@$(PY) benchmarks/bench_governance.py
 
+.PHONY: simulate soak
+simulate: setup ## many sessions of the real gateway under virtual time and faults; MUTANT=name puts a bug in, `?` lists them
+	@$(VENV)/bin/acp simulate --seed $(or $(SEED),1) $(if $(MUTANT),--mutant "$(MUTANT)" --seconds 60,--sessions $(or $(SESSIONS),20000))
+
+soak: setup ## simulate for HOURS=h (1), a seed of its own each time
+	@$(VENV)/bin/acp simulate --seed $(or $(SEED),$(shell date +%s)) --seconds $(shell echo $$(( $(or $(HOURS),1) * 3600 )))
+
 bench-peers: setup ## the same durable job on other engines and on ours, in turn; installs them into .build
 	@$(PY) benchmarks/bench_peers.py
 

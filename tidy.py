@@ -65,6 +65,7 @@ BROAD_EXCEPT_FILES: dict[str, str] = {
     "gateway/runtime/rollout_traffic.py": "a rollout's fault must not cost a caller its session",
     "gateway/runtime/rollouts.py": "a fault in judging once must not end all judging",
     "gateway/runtime/outbox.py": "a damaged record must not hold up the others",
+    "gateway/simulation/virtual_loop.py": "what the simulated gateway raises is what is looked for",
     "gateway/stores/rocksdb.py": "rocksdict raises bare Exception; translated here, nowhere else",
     "gateway/transports/own_failures.py": "our own mistake in a request is logged, INTERNAL",
     "acp_spec/sdk/executions.py": "a component's handler is foreign code; logged, INTERNAL",

@@ -7,6 +7,7 @@ from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.configured import opening_limits, spans_of
 from gateway.assembly.governing import Measurable, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
+from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning, review
@@ -19,7 +20,7 @@ from gateway.engine.definition import Workflow
 from gateway.governance.breaker import Phase
 from gateway.runtime.admission import RegistryLimits
 from gateway.runtime.board import BoardParts
-from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
+from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Defaults, Driver, DriverParts, Observer
@@ -96,6 +97,7 @@ class _Ground:
     """What everything else stands on."""
 
     settings: Settings
+    outside: Outside
     store: Store
     sealer: Sealer
     committer: Committer
@@ -121,19 +123,25 @@ class _Kept:
     contexts: ContextMaker
 
 
-def build(settings: Settings, *, store: Store | None = None) -> Gateway:
+def build(
+    settings: Settings, *, store: Store | None = None, outside: Outside | None = None
+) -> Gateway:
     """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
+    outside = outside or Outside()
     unready = {"recovering sessions"}
     store = WatchedStore(
         store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage),
         lambda problem: store_damaged(problem, unready),
     )
-    metrics, clock, chance = Metrics(), SystemClock(), SystemChance()
+    metrics, clock, chance = Metrics(), outside.clock, outside.chance
     sealer = Sealer(store)
-    committer = Committer(store, sealer, sync=settings.journal.sync, metrics=metrics)
+    committer = Committer(
+        store, sealer, sync=settings.journal.sync, metrics=metrics, worker=outside.worker
+    )
     audit = AuditLog(store, committer, now_ms=clock.now_ms)
     ground = _Ground(
         settings=settings,
+        outside=outside,
         store=store,
         sealer=sealer,
         committer=committer,
@@ -173,7 +181,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     observers = Observers(
         Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks
     )
-    observer = Watched(observers, rolling.traffic)
+    observer = Watched(ground.outside.observed(observers), rolling.traffic)
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
     row = _row(ground, registry)
@@ -380,7 +388,7 @@ def _registry(ground: _Ground) -> Registry:
     def secret_of(name: str) -> str:
         return resolve_credential(credentials[name], environ=os.environ)
 
-    dialer = ComponentDialer(
+    dialer = ground.outside.dialer or ComponentDialer(
         AddressGuard(settings.outbound_networks),
         credentials=secret_of,
         max_response_bytes=settings.limits.max_response_bytes,
@@ -430,7 +438,7 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
             return None
         return SessionService.record(found.state)
 
-    log = TrajectoryLog(
+    log = ground.outside.trajectories or TrajectoryLog(
         settings.data_dir / "trajectories",
         rotate_bytes=settings.outbox.rotate_bytes,
         rotate_ms=settings.outbox.rotate_ms,

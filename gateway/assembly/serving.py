@@ -102,7 +102,7 @@ async def _run(gateway: Gateway) -> int:
     lag = _watch_the_process(gateway)
     gateway.services.drills.start()
     await http.started()
-    await _recover(gateway)
+    await recover(gateway)
     await grpc.set_ready(True)
     if gateway.settings.auth_required and not len(gateway.services.tokens):
         log.warning(
@@ -114,7 +114,7 @@ async def _run(gateway: Gateway) -> int:
     rolling.cancel()
     lag.close()
     await _drain(gateway, http, grpc=grpc)
-    await _close(gateway, tasks)
+    await close(gateway, tasks)
     return EXIT_OK if gateway.committer.failed is None else EXIT_UNAVAILABLE
 
 
@@ -154,7 +154,7 @@ def _on_signals() -> asyncio.Event:
     return stop
 
 
-async def _recover(gateway: Gateway) -> None:
+async def recover(gateway: Gateway) -> None:
     """Finish deletions, then bring every open session back to work."""
     try:
         await gateway.erasing.finish()
@@ -213,7 +213,7 @@ async def _drain(gateway: Gateway, http: HttpServer, *, grpc: GrpcServer) -> Non
     http.stop()
 
 
-async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
+async def close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     """Stop the parts in the order in which they need each other."""
     gateway.orphans.close()
     gateway.driver.timers.close()
@@ -225,6 +225,7 @@ async def _close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     gateway.outbox.stop()
     await asyncio.gather(*tasks, return_exceptions=True)
     await gateway.registry.close()
+    await asyncio.sleep(0)  # what closing broke off has been told by now: it is still journaled
     await gateway.committer.close()
     if isinstance(gateway.spans, OtlpSpans):
         await asyncio.to_thread(gateway.spans.close)

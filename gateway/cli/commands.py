@@ -16,6 +16,7 @@ from gateway.cli import (
     semantics,
     serve,
     sessions,
+    simulate,
     tokens,
     workflows,
 )
@@ -37,3 +38,4 @@ app.add_typer(replay_traffic.app)
 app.add_typer(fallback.app, name="fallback")
 app.add_typer(doctor.app)
 app.add_typer(contract.app, name="contract")
+app.add_typer(simulate.app)

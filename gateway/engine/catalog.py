@@ -26,12 +26,21 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog:
-    """A snapshot of the active component versions; `active[name]` are the newest-first versions."""
+    """A snapshot of the active component versions; `active[name]` are the newest-first versions.
+
+    `leaving`: versions that are known and take no new sessions (draining, lease over). They may
+    come back, and who is pinned to one still has to know what its card says.
+    """
 
     def __init__(
-        self, offers: tuple[Offer, ...] = (), active: dict[str, str] | None = None
+        self,
+        offers: tuple[Offer, ...] = (),
+        active: dict[str, str] | None = None,
+        *,
+        leaving: tuple[Offer, ...] = (),
     ) -> None:
         self.active = dict(active or {})
+        self._leaving = {offer.pin: offer for offer in leaving}
         self._by_name: dict[str, list[Offer]] = {}
         for offer in offers:
             self._by_name.setdefault(offer.card.name, []).append(offer)
@@ -68,7 +77,8 @@ class Catalog:
     def exact(self, pin: str) -> Offer | None:
         """The offer of `name@version`, or None when that version is not registered now."""
         name, _, version = pin.rpartition("@")
-        return next((o for o in self._by_name.get(name, ()) if o.card.version == version), None)
+        here = next((o for o in self._by_name.get(name, ()) if o.card.version == version), None)
+        return here or self._leaving.get(pin)
 
     def actions_text(self, pins: dict[str, str]) -> bytes:
         """The actions a plan may use under these pins, as JSON text for `PlanRequest.actions`.

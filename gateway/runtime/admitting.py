@@ -253,6 +253,16 @@ class Admitting:
             self._driver.feed(live, event)
         return event
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What attempts have taken, or wait for; nothing once nothing runs."""
+        row = self.admission.row
+        probes = (f"{key}: {one.out} out" for key, one in row.breaker.states.items() if one.out)
+        slots = (f"{key}: {count} taken" for key, count in row.taken().items() if count)
+        waiting = (f"{key}: {count} waiting" for key, count in row.waiting.items())
+        permits = (f"{len(self.permits)} permits open",) if len(self.permits) else ()
+        return (*permits, *probes, *slots, *waiting)
+
     def queue_depth(self, step_type: str) -> int:
         """Calls of this step type that wait for a slot."""
         return self.admission.depth(f"queue:{step_type}")

@@ -7,21 +7,19 @@ on disk. After the first failure nothing more is acknowledged: callbacks of late
 
 import asyncio
 import contextlib
-import queue
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.engine.events import AnyEvent, Opened
+from gateway.runtime.sync_thread import Job, SyncThread, Worker
 from gateway.stores.errors import StoreError, StoreFailed
 from gateway.stores.event_codec import Sealer
 from gateway.stores.ports import Batch, Store, Table
 from gateway.stores.tables import session_row
 
 Callback = Callable[[], None]
-Job = Callable[[], None]
 
 
 class CommitMetrics(Protocol):
@@ -43,7 +41,13 @@ class Committer:
     """The only writer of a store. `sync=False`: a written batch counts as synced (tests only)."""
 
     def __init__(
-        self, store: Store, sealer: Sealer, *, sync: bool, metrics: CommitMetrics | None = None
+        self,
+        store: Store,
+        sealer: Sealer,
+        *,
+        sync: bool,
+        metrics: CommitMetrics | None = None,
+        worker: Worker | None = None,
     ) -> None:
         self._store = store
         self._sealer = sealer
@@ -62,8 +66,7 @@ class Committer:
         self._synced_tick = 0
         self._failed: StoreError | None = None
         self._on_failure: dict[Callable[[StoreError], None], None] = {}  # in order, quick to leave
-        self._thread: threading.Thread | None = None
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._worker = worker or SyncThread()
         self._closed = False
 
     @property
@@ -147,8 +150,7 @@ class Committer:
             else:
                 loop.call_soon_threadsafe(_resolve, done)
 
-        self._start_thread()
-        self._jobs.put(work)
+        self._worker.put(work)
         await done
 
     async def close(self) -> None:
@@ -162,10 +164,7 @@ class Committer:
             pass  # on_failure has already told it; closing goes on
         finally:
             self._closed = True
-            thread = self._thread
-            if thread is not None:
-                self._jobs.put(None)
-                await asyncio.to_thread(thread.join)
+            await self._worker.close()
 
     # ---- one tick ------------------------------------------------------------------------------
 
@@ -229,8 +228,7 @@ class Committer:
         if self._asked_tick > self._synced_tick:
             return
         self._asked_tick = self._written_tick
-        self._start_thread()
-        self._jobs.put(self._sync_group)
+        self._worker.put(self._sync_group)
 
     def _sync_group(self) -> None:
         """In the sync thread."""
@@ -295,15 +293,6 @@ class Committer:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
-
-    def _start_thread(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="store-sync", daemon=True)
-            self._thread.start()
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
 
 
 def _resolve(done: "asyncio.Future[None]") -> None:

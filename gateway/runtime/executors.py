@@ -22,7 +22,7 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import ABSENT
-from gateway.engine import hedges
+from gateway.engine import hedges, recovery
 from gateway.engine.around import Around
 from gateway.engine.commands import CancelCall, Command, Poll, Reset, Send, StartTimer
 from gateway.engine.events import (
@@ -118,6 +118,9 @@ class Executors:
         )
         target = self._targets.instance(started.instance)
         self.inflight += 1
+        if command.attempt > 1 and recovery.outlived(call, now_ms):  # a slow disk held it up
+            self._not_sent(live, command, why=recovery.forgotten(call))
+            return
         if target is None or left_ms <= 0 or call.cancelling:
             self._not_sent(live, command, why=_why_not(call, target))
             return

@@ -76,12 +76,14 @@ class Registry:
     def catalog(self) -> Catalog:
         """The versions that new sessions may use: a snapshot, the same until something changes."""
         if self._catalog is None:
-            offers = {
-                entry.pin: Offer(card=entry.row.card, digest=entry.row.digest)
-                for entry in self._entries.values()
-                if entry.state in (State.ACTIVE, State.UNREACHABLE)
-            }
-            self._catalog = Catalog(tuple(offers.values()), self._active)
+            here: dict[str, Offer] = {}
+            leaving: dict[str, Offer] = {}
+            for entry in self._entries.values():
+                found = here if entry.state in (State.ACTIVE, State.UNREACHABLE) else leaving
+                found[entry.pin] = Offer(card=entry.row.card, digest=entry.row.digest)
+            self._catalog = Catalog(
+                tuple(here.values()), self._active, leaving=tuple(leaving.values())
+            )
         return self._catalog
 
     def pick(

@@ -238,8 +238,8 @@ class SessionService:
         if full.feedback_id not in known:
             given = FeedbackGiven(at_ms=at_ms, feedback=full, feedback_id=full.feedback_id)
             self._driver.feed(live, given)
-        await self._driver.committer.synced()
-        return FeedbackAccepted(feedback_id=full.feedback_id, state_version=live.state.version_text)
+        version = (await self._on_disk(live)).version_text
+        return FeedbackAccepted(feedback_id=full.feedback_id, state_version=version)
 
     async def cancel(self, session_id: str, principal: Principal) -> SessionView:
         live = self._find(session_id, principal)

@@ -3,6 +3,7 @@
 import msgspec
 
 from acp_spec.model.enums import Role
+from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.tests.stage import PLANNER, TOOLS, action, card, catalog_of
 
 OLD = card("fees", action("quote"), version="1.9.0")
@@ -29,6 +30,16 @@ def test_a_pin_finds_that_very_version() -> None:
     assert catalog.exact("fees@1.9.0") is not None
     assert catalog.exact("fees@1.9") is None
     assert catalog.exact("nobody@1.0.0") is None
+
+
+def test_a_version_that_takes_no_new_sessions_is_known_to_those_pinned_to_it() -> None:
+    """A READ of a draining component became a WRITE that nobody had declared (simulated)."""
+    catalog = Catalog((), leaving=(Offer(card=OLD, digest="d"),))
+    pinned = catalog.exact("fees@1.9.0")
+    assert pinned is not None
+    assert pinned.card.action("quote") is not None
+    assert catalog.version("fees") is None, "nobody else is sent there"
+    assert catalog.names_with_action("quote") == ()
 
 
 def test_roles_and_actions_are_found_by_name_and_sorted() -> None:

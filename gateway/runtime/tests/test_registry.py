@@ -299,6 +299,9 @@ def test_a_drained_instance_registers_again_and_is_active() -> None:
         assert (await house.registry.drain(shown.component_id)).state == "DRAINING"
         await house.registry.heartbeat(shown.component_id, Heartbeat())
         assert house.registry.pick("ledger@1.0.0", "S") is None
+        catalog = house.registry.catalog()
+        assert catalog.version("ledger") is None, "no new session goes there"
+        assert catalog.exact("ledger@1.0.0") is not None, "who is pinned knows what it says"
         assert (await house.register(A)).state == "ACTIVE"
 
     run(story())

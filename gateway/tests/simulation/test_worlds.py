@@ -1,0 +1,141 @@
+"""The real gateway under everything that can go wrong at once: no law breaks, and chance repeats.
+
+A failing world is lived again with the command that the assertion prints.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_spec.model.enums import SessionStatus
+from gateway.assembly.simulated import make_house
+from gateway.simulation import faults
+from gateway.simulation.campaign import Order, Sum, figures, lived, sums
+from gateway.simulation.scenario import Scenario
+from gateway.simulation.shrinking import command
+from gateway.stores.reader import TrajectoryReader
+
+SHORT_WORLDS = 24
+LONG_SECONDS = 150
+"""For each of two tests: five minutes of `make test-long` in all."""
+
+
+def check(total: Sum) -> None:
+    for scenario, violation in total.broken:
+        raise AssertionError(f"{violation}; again: {command(scenario)}")
+
+
+def test_no_law_breaks_in_some_thousand_sessions_and_what_they_meet_is_told() -> None:
+    order = Order(seed=29, sessions=SHORT_WORLDS * 40, workers=1)
+    total = Sum()
+    for part in sums(order, make_house):
+        check(part)
+        total.join(part)
+    told = figures(total, order, seconds=1.0)
+    assert told["violations"] == 0
+    assert total.calls_median >= 4
+    assert float(str(told["fault_share"])) >= 0.3
+    met = {kind for kind in faults.KINDS if total.met[kind]}
+    of_attempts = {kind for _, kind in (*faults.WIRE, *faults.OPERATION)}
+    assert of_attempts <= met, "a kind that meets nobody proves nothing"
+    assert len(met & set(faults.WORLD)) > 8, "those of whole worlds take more worlds to see all"
+    ends = {SessionStatus.SUCCEEDED, SessionStatus.FAILED, SessionStatus.CANCELLED}
+    assert all(total.ends[end.value] > 10 for end in ends)
+    assert total.lives > total.worlds, "gateways died, and came back"
+
+
+def test_the_same_seed_gives_the_same_story() -> None:
+    first, again = (lived(Scenario(seed=5, world=3), make_house) for _ in range(2))
+    assert first.digest == again.digest
+    assert (first.steps, first.virtual_s) == (again.steps, again.virtual_s)
+    assert lived(Scenario(seed=6, world=3), make_house).digest != first.digest
+
+
+def test_the_story_does_not_hang_on_how_python_hashes() -> None:
+    digests = set()
+    for hash_seed in ("0", "1", "77"):
+        done = subprocess.run(
+            [sys.executable, "-m", "gateway", "simulate", "--seed", "3", "--sessions", "160"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        )
+        digests.add(json.loads(done.stdout.splitlines()[-1])["digest"])
+    assert len(digests) == 1
+
+
+def test_leaving_out_sessions_and_faults_leaves_the_others_as_they_were() -> None:
+    """What makes a scenario small must not make it another one."""
+    whole = Scenario(seed=8, world=1)
+    calm = lived(Scenario(seed=8, world=1, without=frozenset(faults.KINDS)), make_house)
+    assert not calm.faulty
+    assert not calm.violations
+    few = lived(Scenario(seed=8, world=1, only=frozenset({2, 5})), make_house)
+    assert few.sessions <= 2
+    assert lived(whole, make_house).digest == lived(whole, make_house).digest
+
+
+def test_trajectories_are_written_as_a_gateway_writes_them(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "gateway", "simulate", "--seed", "4", "--sessions", "80"),
+            *("--out", str(tmp_path), "--json"),
+        ],
+        capture_output=True,
+        check=True,
+    )
+    told = json.loads(done.stdout.splitlines()[-1])
+    reader = TrajectoryReader(tmp_path)
+    read = list(reader)
+    assert not reader.counts.places
+    assert 0.8 * told["sessions"] < len(read) <= told["sessions"]
+    assert any(row.decisions for row in read)
+    assert all(row.ended_at for row in read)
+
+
+def test_a_policy_file_is_what_every_workflow_recovers_by(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("recovery: {policy: backoff, base_ms: 11, max_ms: 22}\n", encoding="utf-8")
+    out = tmp_path / "out"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "gateway", "simulate", "--seed", "4", "--sessions", "80"),
+            *("--out", str(out), "--policy", str(policy)),
+        ],
+        capture_output=True,
+        check=True,
+    )
+    waits = [
+        option.params.get("wait_ms", 0)
+        for row in TrajectoryReader(out)
+        if row.workflow
+        for decision in row.decisions
+        if decision.features["retry_after_ms"] is None
+        for option in decision.options
+    ]
+    short = [wait_ms for wait_ms in waits if wait_ms <= 22]
+    assert len(waits) > 20
+    assert len(short) > 0.9 * len(waits), "the others wait for an open breaker"
+
+
+def test_a_policy_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy: {nonsense: 1}\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "simulate", "--policy", str(policy)],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert b"policy.yaml" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [101, 102])
+def test_no_law_breaks_for_minutes(seed: int) -> None:
+    for part in sums(Order(seed=seed, sessions=0, seconds=LONG_SECONDS, workers=1), make_house):
+        check(part)
