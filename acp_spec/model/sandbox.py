@@ -43,6 +43,14 @@ class Guard(Word):
     """Nothing the program started outlives it."""
 
 
+USUAL: tuple[Guard, ...] = tuple(
+    guard for guard in Guard if guard not in (Guard.MEMORY_EXACT, Guard.ADDRESS_SPACE)
+)
+"""What is demanded where nobody says: everything but exact memory, which needs a delegated control
+group, and address space, which stops Java and Node at their start.
+"""
+
+
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an action's card says of it; 0 = not limited.
 

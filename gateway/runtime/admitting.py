@@ -17,7 +17,7 @@ from gateway.engine.around import Around
 from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
 from gateway.engine.sla_samples import BAR
 from gateway.engine.states import AttemptState, CallState
-from gateway.governance import breaker, budget, deadline, retry_tokens
+from gateway.governance import breaker, budget, deadline, retry_tokens, sandbox_demands
 from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Admit, Defer, Refuse
 from gateway.governance.wish import Wish
@@ -87,6 +87,11 @@ class Admitting:
         if bar is not None:
             refused = self._refused(live, call, failure=bar.error, policy=BAR)
             return msgspec.structs.replace(refused, fall_back=bar.fall_back)
+        workflow, action = live.state.workflow, call.created.action
+        demands = workflow.contract.sandbox if workflow is not None else None
+        unheld = sandbox_demands.refusal(demands, found.target.card, action=action)
+        if unheld is not None:
+            return self._refused(live, call, failure=unheld, policy="sandbox")
         return self._ask(live, call, found=found, waiting=waiting)
 
     def _ask(

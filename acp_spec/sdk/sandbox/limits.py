@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acp_spec.model.sandbox import Guard, Sandbox
+from acp_spec.model.sandbox import USUAL, Guard, Sandbox
 
 MIB = 1024 * 1024
 
-ALWAYS = frozenset(Guard) - {Guard.MEMORY_EXACT, Guard.ADDRESS_SPACE}
-"""What is demanded unless it is waived: everything but exact memory, which needs a delegated
-control group, and address space, which stops Java and Node at their start.
-"""
+ALWAYS = frozenset(USUAL)
+"""What is demanded unless it is waived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

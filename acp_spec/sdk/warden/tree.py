@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
+_KERNEL_TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,28 @@ class Use:
 
 def descendants(root: int) -> list[int]:
     """Every process below `root`, without it. Any thread of a process may have children."""
+    children_of = _told_children if _KERNEL_TELLS_CHILDREN else _all_children().get
     found: list[int] = []
     waiting = [root]
     while waiting:
-        parent = waiting.pop()
-        children = _children(parent)
+        children = children_of(waiting.pop()) or []
         found += children
         waiting += children
     return found
 
 
-def _children(pid: int) -> list[int]:
+def _all_children() -> dict[int, list[int]]:
+    """Children by parent, from every process there is: for kernels that tell no children."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = _stat(int(name))
+            if len(fields) > 1:
+                found.setdefault(int(fields[1]), []).append(int(name))
+    return found
+
+
+def _told_children(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):

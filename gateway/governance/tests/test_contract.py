@@ -41,7 +41,7 @@ plan:
   max_arguments_bytes: 4096
   repetition: forbidden
   on_reject: replan
-sandbox: {memory_mb: 512}
+sandbox: {rates.*: {max_memory_bytes: 512000000}}
 """
 
 
