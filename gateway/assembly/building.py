@@ -12,7 +12,7 @@ from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning, review
 from gateway.assembly.unready import reasons, store_damaged, store_failed
-from gateway.assembly.watching import watch, watch_beside, watch_fallbacks
+from gateway.assembly.watching import watch, watch_beside, watch_fallbacks, watch_row
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -269,6 +269,7 @@ def _row(ground: _Ground, registry: Registry) -> RowParts:
         ground.metrics.breaker_changed(pin, phase.value)
 
     row.admission.on_breaker = breaker_changed
+    watch_row(ground.metrics, row.views, signs=row.signs)
     return row
 
 

@@ -16,6 +16,7 @@ from gateway.runtime.opening import Openings
 from gateway.runtime.parameters import LiveParameters
 from gateway.runtime.queueing import Admission
 from gateway.runtime.registry import Registry
+from gateway.runtime.signs import Signs
 from gateway.runtime.target_views import TargetViews
 
 
@@ -48,6 +49,7 @@ class RowParts:
         self.parameters = parameters
         self.admission = Admission(clock)
         self.views = TargetViews(self.admission, rules_for=parameters.rules_for)
+        self.signs = Signs(registry, clock, everybody=registry.instances)
         self.intake: Intake | None = None
         self._clock = clock
         self._registry = registry
@@ -79,6 +81,7 @@ class RowParts:
         self.admission.demand = overload.demand(settings, registry, parameters=self.parameters)
         overload.listen(settings, admitting=admitting, driver=driver)
         self.intake = overload.intake(settings, self.admission, driver=driver)
+        admitting.signals_of, driver.signals = self.signs.of_attempt, self.signs.text
         driver.backoff_of = self.parameters.backoff_of
         driver.executor = Executors(driver, registry, admitting=admitting, contexts=contexts)
         return driver.executor

@@ -8,7 +8,9 @@ from gateway.runtime.executors import Executors
 from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.outbox import Outbox
+from gateway.runtime.signs import Signs
 from gateway.runtime.sla_watch import SlaWatch
+from gateway.runtime.target_views import TargetViews
 from gateway.runtime.twins import Twins
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.attach_hub import AttachHub
@@ -48,3 +50,11 @@ def watch_fallbacks(metrics: Metrics, fallbacks: Fallbacks, *, drills: Drills) -
     failing = "Workflows, counted per tenant, whose last drill failed"
     metrics.watch("fallback_rules_answering", answering, read=fallbacks.answering)
     metrics.watch("fallback_drills_failing", failing, read=drills.failing)
+
+
+def watch_row(metrics: Metrics, views: TargetViews, *, signs: Signs) -> None:
+    """Breakers and what components say of their load."""
+    metrics.watch("breakers_open", "Instances that get no calls now", read=lambda: views.broken)
+    metrics.watch_figures(
+        "component_load", "What components report, the worst of their instances", read=signs.worst
+    )

@@ -77,7 +77,7 @@ def view(state: SessionState, call: CallState, *, trigger: Trigger, around: Arou
         budget_left=state.budget_left,
         call_retries_left=call.retries_left,
         not_sent=_not_sent(attempt),
-        last_wait_ms=attempt.started.wait_ms if attempt and attempt.started else 0,
+        last_wait_ms=_wait_ms(attempt),
         last_service_ms=_service_ms(attempt),
         breaker=around.breaker,
         breaker_open_ms=around.breaker_open_ms,
@@ -102,7 +102,19 @@ def _not_sent(attempt: AttemptState | None) -> bool:
 def _service_ms(attempt: AttemptState | None) -> int:
     if attempt is None or attempt.started is None or attempt.ended is None:
         return 0
+    if attempt.ended.service_ms is not None:
+        return attempt.ended.service_ms
     return attempt.ended.at_ms - attempt.started.at_ms
+
+
+def _wait_ms(attempt: AttemptState | None) -> int:
+    """All its waiting in the gateway: for its turn, and for a connection to be written to."""
+    if attempt is None or attempt.started is None:
+        return 0
+    if attempt.ended is None:
+        return attempt.started.wait_ms
+    away_ms = attempt.ended.at_ms - attempt.started.at_ms
+    return attempt.started.wait_ms + max(0, away_ms - _service_ms(attempt))
 
 
 def _unsafe(view: RecoveryView, call: CallState) -> bool:

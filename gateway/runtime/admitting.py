@@ -7,16 +7,18 @@ its own until it is asked again.
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
+from acp_spec.model.context import Signals
 from acp_spec.model.enums import Boundary, StepType
 from acp_spec.model.errors import AcpError
 from gateway.engine import recovery
 from gateway.engine.around import Around
 from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
 from gateway.engine.sla_samples import BAR
-from gateway.engine.states import AttemptState, CallState
+from gateway.engine.states import AttemptState, CallState, SessionState
 from gateway.governance import breaker, budget, deadline, retry_tokens, sandbox_demands
 from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Admit, Defer, Refuse
@@ -32,6 +34,21 @@ from gateway.runtime.sla_watch import AskBar, no_bar
 from gateway.runtime.targets import Target
 
 RulesFor = Callable[[Target], Rules]
+
+
+class SignalsOf(Protocol):
+    """The load figures that ride in an attempt's context."""
+
+    def __call__(
+        self, state: SessionState, call: CallState, *, target: Target
+    ) -> tuple[Signals, ...]: ...
+
+
+def no_signals(state: SessionState, call: CallState, *, target: Target) -> tuple[Signals, ...]:
+    """Nobody reports."""
+    return ()
+
+
 """What holds for a target now."""
 
 
@@ -56,6 +73,7 @@ class Admitting:
         absence.avoid = self.is_blocked
         self.bar: AskBar = no_bar
         """Whether a breach of the workflow's contract stands against a call."""
+        self.signals_of: SignalsOf = no_signals
         self.step_priority: dict[StepType, int] = {}
         """Levels of priority that a step type has at a place which others use, too."""
         self.stopped = False
@@ -149,7 +167,7 @@ class Admitting:
             wait_ms=max(0, now_ms - call.queued_at_ms),
             queued_at_ms=call.queued_at_ms,
             breaker=phase.value,
-            signals=(target.signals,) if target.signals is not None else (),
+            signals=self.signals_of(live.state, call, target=target),
             parameter_version=wish.rules.version,
             deviation=found.deviation,
         )

@@ -112,6 +112,8 @@ class Driver:
         self._observer = parts.observer
         self._record = parts.record
         self._defaults = parts.defaults
+        self.signals: Callable[[], bytes] = lambda: b"{}"
+        """What expressions read under the name `signals`."""
         self.backoff_of: Callable[[str], Backoff] = lambda component: parts.defaults.backoff
         self.timers = Timers(parts.clock, self._fire)
         self.open_sessions = 0
@@ -185,6 +187,7 @@ class Driver:
         return World(
             at_ms=self.now_ms(live),
             catalog=self.catalog(),
+            signals=self.signals(),
             default_timeout_ms=self._defaults.timeout_ms,
             nearest=self.meaning.nearest,
         )

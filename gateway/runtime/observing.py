@@ -16,6 +16,7 @@ from gateway.engine.events import (
     Refused,
     SessionEnded,
 )
+from gateway.engine.sla_samples import service_ms_of
 from gateway.engine.states import SessionState
 from gateway.runtime.context import attempt_span
 from gateway.runtime.driver import Observer
@@ -92,12 +93,13 @@ class Telemetry:
                 reason=outcome,
                 side_effect=event.side_effect.value,
             )
+        service_ms = service_ms_of(call, event)
         self._metrics.attempt_ended(
             AttemptMeasure(
                 component=started.component,
                 outcome=outcome,
-                wait_ms=started.wait_ms,
-                service_ms=event.at_ms - started.at_ms,
+                wait_ms=started.wait_ms + max(0, event.at_ms - started.at_ms - service_ms),
+                service_ms=service_ms,
                 lineage_id=state.opened.lineage_id,
             )
         )

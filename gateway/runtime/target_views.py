@@ -39,6 +39,12 @@ class TargetViews:
         self._admission = admission
         self._rules_for = rules_for
 
+    @property
+    def broken(self) -> int:
+        """Instances whose breaker is not closed."""
+        circuits = self._admission.row.breaker.states.values()
+        return sum(circuit.phase is not breaker.Phase.CLOSED for circuit in circuits)
+
     def of(self, targets: Iterable[Target], *, at_ms: int) -> tuple[TargetView, ...]:
         """A view of each, by name and id."""
         views = [self._view(target, at_ms=at_ms) for target in targets]

@@ -5,11 +5,11 @@ clock and checks at every use (8 us an attempt in a busy gateway). Used on one t
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
@@ -123,3 +123,21 @@ class Spreads(_Family[Spread]):
             else:
                 name, value = example
                 yield shown, below, Exemplar({self._example_label: name}, value)
+
+
+class Figures(Collector):
+    """Gauges by component and figure, asked for at each scrape; what is not there is not told."""
+
+    def __init__(
+        self, name: str, help_text: str, *, read: Callable[[], dict[str, dict[str, float]]]
+    ) -> None:
+        self._name = name
+        self._help = help_text
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(self._name, self._help, labels=("component", "figure"))
+        for component, figures in list(self._read().items())[:CHILDREN_MAX]:
+            for figure, value in figures.items():
+                family.add_metric((component, figure), value)
+        yield family

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
-from gateway.telemetry.instruments import Counts, Spreads
+from gateway.telemetry.instruments import Counts, Figures, Spreads
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -163,6 +163,12 @@ class Metrics:
     def watch(self, name: str, help_text: str, *, read: Callable[[], float]) -> None:
         """A gauge whose value is asked for at every scrape, such as outbox_lag_events."""
         self._gauge(name, help_text).set_function(read)
+
+    def watch_figures(
+        self, name: str, help_text: str, *, read: Callable[[], dict[str, dict[str, float]]]
+    ) -> None:
+        """Gauges by component and figure, whichever there are when somebody scrapes."""
+        self.registry.register(Figures(f"acp_{name}", help_text, read=read))
 
     def watch_by(
         self, name: str, help_text: str, *, label: str, reads: dict[str, Callable[[], float]]
