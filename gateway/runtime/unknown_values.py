@@ -61,8 +61,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     session_id: str = ""
 
 
-Rows = dict[tuple[str, str], Unknown]
-"""By field and value."""
+Desk = tuple[str, str]
+"""(tenant, workflow): whose values a person reviews together."""
+Fields = dict[str, dict[str, Unknown]]
+"""Rows by field, then by value."""
 
 
 class UnknownValues:
@@ -72,14 +74,16 @@ class UnknownValues:
         self._durable = durable
         self._clock = clock
         self._metrics = metrics
-        self._rows: dict[tuple[str, str], Rows] = {}
+        self._rows: dict[Desk, Fields] = {}
+        self._said_by: dict[str, set[tuple[Desk, str, str]]] = {}
+        self._count = 0
         for key, value in store.scan(Table.GOVERNANCE, _KIND):
             tenant, workflow, _ = key[len(_KIND) :].split(b"\0", 2)
             row = msgspec.json.decode(value, type=Unknown)
-            self._of(tenant.decode(), workflow.decode())[row.field, row.value] = row
+            self._remember((tenant.decode(), workflow.decode()), row)
 
     def __len__(self) -> int:
-        return sum(len(rows) for rows in self._rows.values())
+        return self._count
 
     # ---- what comes in ---------------------------------------------------------------------------
 
@@ -114,13 +118,12 @@ class UnknownValues:
                 self._keep(where, value, name=name, version=version)
 
     def _keep(self, where: Seen, value: MappedValue, *, name: str, version: str) -> None:
-        rows = self._of(where.tenant, name)
-        key = (where.field + _any_index(value.at), value.from_)
-        before = rows.get(key)
-        if before is None and not self._room(rows, where.tenant, name=name, field=key[0]):
+        desk, field = (where.tenant, name), where.field + _any_index(value.at)
+        before = self._rows.get(desk, {}).get(field, {}).get(value.from_)
+        if before is None and not self._room(desk, field):
             return
         now = rfc3339(self._clock.now_ms())
-        known = before or Unknown(field=key[0], domain=value.domain, value=key[1], first_at=now)
+        known = before or Unknown(field=field, domain=value.domain, value=value.from_, first_at=now)
         sessions = known.sessions
         if where.session_id and where.session_id not in sessions:
             sessions = (where.session_id, *sessions)[:SESSIONS_KEPT]
@@ -132,63 +135,88 @@ class UnknownValues:
             version=version,
             sessions=sessions,
         )
-        self._put(where.tenant, name, row=row)
+        self._put(desk, row)
 
-    def _room(self, rows: Rows, tenant: str, *, name: str, field: str) -> bool:
+    def _room(self, desk: Desk, field: str) -> bool:
         """Is there room for one more value of this field, if need be by letting one go?"""
-        fields: dict[str, int] = {}
-        for known, _ in rows:
-            fields[known] = fields.get(known, 0) + 1
-        if field not in fields and (len(fields) >= FIELDS_MAX or len(self) >= ROWS_MAX):
+        fields = self._rows.get(desk, {})
+        if field not in fields and (len(fields) >= FIELDS_MAX or self._count >= ROWS_MAX):
             return False
-        if fields.get(field, 0) >= VALUES_PER_FIELD_MAX:
-            mine = (row for row in rows.values() if row.field == field)
-            self._drop(tenant, name, row=min(mine, key=lambda row: (row.count, row.last_at)))
+        rows = fields.get(field, {})
+        if len(rows) >= VALUES_PER_FIELD_MAX:
+            self._drop(desk, min(rows.values(), key=lambda row: (row.count, row.last_at)))
         return True
 
     # ---- for who reviews -------------------------------------------------------------------------
 
     def workflows(self, tenant: str) -> tuple[tuple[str, int], ...]:
         """(workflow, values to look at), by name."""
-        mine = ((name, len(rows)) for (owner, name), rows in self._rows.items() if owner == tenant)
-        return tuple(sorted((name, count) for name, count in mine if count))
+        mine = (
+            (name, sum(map(len, fields.values())))
+            for (owner, name), fields in self._rows.items()
+            if owner == tenant
+        )
+        return tuple(sorted(mine))
 
     def of(self, tenant: str, workflow: str) -> tuple[Unknown, ...]:
         """The values of one workflow, the most frequent first."""
-        rows = self._rows.get((tenant, workflow), {}).values()
-        return tuple(sorted(rows, key=lambda row: (-row.count, row.field, row.value)))
+        fields = self._rows.get((tenant, workflow), {}).values()
+        every = (row for rows in fields for row in rows.values())
+        return tuple(sorted(every, key=lambda row: (-row.count, row.field, row.value)))
 
     def settle(self, tenant: str, workflow: str, *, domain: str, value: str) -> int:
         """Forget a value that a person has judged, in every field of that domain; how many rows."""
-        rows = self._rows.get((tenant, workflow), {})
-        found = [row for row in rows.values() if (row.domain, row.value) == (domain, value)]
+        desk = (tenant, workflow)
+        said = [rows.get(value) for rows in self._rows.get(desk, {}).values()]
+        found = [row for row in said if row is not None and row.domain == domain]
         for row in found:
-            self._drop(tenant, workflow, row=row)
+            self._drop(desk, row)
         return len(found)
 
     def forget_session(self, session_id: str) -> None:
         """A deleted session leaves no trace here."""
-        for (tenant, name), rows in self._rows.items():
-            for row in [row for row in rows.values() if session_id in row.sessions]:
-                left = tuple(one for one in row.sessions if one != session_id)
-                if left:
-                    self._put(tenant, name, row=msgspec.structs.replace(row, sessions=left))
-                else:
-                    self._drop(tenant, name, row=row)
+        for desk, field, value in tuple(self._said_by.get(session_id, ())):
+            row = self._rows[desk][field][value]
+            left = tuple(one for one in row.sessions if one != session_id)
+            if left:
+                self._put(desk, msgspec.structs.replace(row, sessions=left))
+            else:
+                self._drop(desk, row)
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _of(self, tenant: str, workflow: str) -> Rows:
-        return self._rows.setdefault((tenant, workflow), {})
+    def _put(self, desk: Desk, row: Unknown) -> None:
+        self._take_out(desk, row.field, value=row.value)
+        self._remember(desk, row)
+        self._durable.put(Table.GOVERNANCE, _key(desk, row), msgspec.json.encode(row))
 
-    def _put(self, tenant: str, workflow: str, *, row: Unknown) -> None:
-        self._of(tenant, workflow)[row.field, row.value] = row
-        key = _key(tenant, workflow, row=row)
-        self._durable.put(Table.GOVERNANCE, key, msgspec.json.encode(row))
+    def _drop(self, desk: Desk, row: Unknown) -> None:
+        self._take_out(desk, row.field, value=row.value)
+        self._durable.delete(Table.GOVERNANCE, _key(desk, row))
 
-    def _drop(self, tenant: str, workflow: str, *, row: Unknown) -> None:
-        del self._of(tenant, workflow)[row.field, row.value]
-        self._durable.delete(Table.GOVERNANCE, _key(tenant, workflow, row=row))
+    def _remember(self, desk: Desk, row: Unknown) -> None:
+        self._rows.setdefault(desk, {}).setdefault(row.field, {})[row.value] = row
+        self._count += 1
+        for session_id in row.sessions:
+            self._said_by.setdefault(session_id, set()).add((desk, row.field, row.value))
+
+    def _take_out(self, desk: Desk, field: str, *, value: str) -> None:
+        """Out of memory; what is empty then goes too, so that nothing grows with time."""
+        fields = self._rows.get(desk, {})
+        rows = fields.get(field, {})
+        row = rows.pop(value, None)
+        if row is None:
+            return
+        self._count -= 1
+        if not rows:
+            del fields[field]
+        if not fields:
+            del self._rows[desk]
+        for session_id in row.sessions:
+            named = self._said_by[session_id]
+            named.discard((desk, field, value))
+            if not named:
+                del self._said_by[session_id]
 
 
 def _field(state: SessionState, event: AnyEvent) -> str:
@@ -222,7 +250,7 @@ def _any_index(pointer: str) -> str:
     return "/".join("*" if part.isdigit() else part for part in pointer.split("/"))
 
 
-def _key(tenant: str, workflow: str, *, row: Unknown) -> bytes:
+def _key(desk: Desk, row: Unknown) -> bytes:
     basis = msgspec.json.encode([row.field, row.value])
     digest = hashlib.sha256(basis).hexdigest()[: _DIGEST_BYTES * 2]
-    return _KIND + text_part(tenant) + text_part(workflow) + digest.encode()
+    return _KIND + text_part(desk[0]) + text_part(desk[1]) + digest.encode()

@@ -1,8 +1,9 @@
 """What no domain knew is kept: bounded, counted, over restarts, and gone with its session."""
 
-import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from acp_spec.model.payload import payload
 from acp_spec.model.semantics import HowMapped, MappedValue
 from gateway.runtime.clock import ManualClock
 from gateway.runtime.unknown_values import (
@@ -130,7 +131,62 @@ def test_every_outcome_is_counted_by_how_it_was_found() -> None:
     assert 'acp_semantic_values_total{how="REFUSED",workflow="w"} 1.0' in lines
 
 
-def test_rows_are_small_and_readable() -> None:
-    desk = Desk()
-    desk.refuse("horse")
-    assert payload(msgspec.json.encode(desk.kept.of("t", "w")[0]))
+class Reviews(RuleBasedStateMachine):
+    """Values come, are judged and go with their sessions; a plain account says what must be there.
+
+    The bounds are not reached here: what they do has tests of its own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = Desk()
+        self.account: dict[tuple[str, str, str], tuple[int, list[str]]] = {}
+
+    @rule(
+        value=st.sampled_from("abc"),
+        field=st.sampled_from(["input", "output of x"]),
+        session=st.sampled_from(["", "s1", "s2", "s3", "s4"]),
+        tenant=st.sampled_from(["t", "u"]),
+    )
+    def refused(self, value: str, field: str, session: str, tenant: str) -> None:
+        self.desk.refuse(value, field=field, session=session, tenant=tenant)
+        count, sessions = self.account.get((tenant, f"{field}/intent", value), (0, []))
+        if session and session not in sessions:
+            sessions = [session, *sessions][:SESSIONS_KEPT]
+        self.account[tenant, f"{field}/intent", value] = (count + 1, sessions)
+
+    @rule(value=st.sampled_from("abc"), tenant=st.sampled_from(["t", "u"]))
+    def judged(self, value: str, tenant: str) -> None:
+        gone = [key for key in self.account if (key[0], key[2]) == (tenant, value)]
+        assert self.desk.kept.settle(tenant, "w", domain="d", value=value) == len(gone)
+        for key in gone:
+            del self.account[key]
+
+    @rule(session=st.sampled_from(["s1", "s2", "s3", "s4"]))
+    def deleted(self, session: str) -> None:
+        self.desk.kept.forget_session(session)
+        for key, (count, sessions) in list(self.account.items()):
+            if session in sessions:
+                left = [one for one in sessions if one != session]
+                if left:
+                    self.account[key] = (count, left)
+                else:
+                    del self.account[key]
+
+    @rule()
+    def restarted(self) -> None:
+        self.desk.kept = self.desk.again()
+
+    @invariant()
+    def what_is_kept_is_what_the_account_says(self) -> None:
+        kept = {
+            (tenant, row.field, row.value): (row.count, list(row.sessions))
+            for tenant in ("t", "u")
+            for row in self.desk.kept.of(tenant, "w")
+        }
+        assert kept == self.account
+        assert len(self.desk.kept) == len(self.account)
+
+
+TestReviews = Reviews.TestCase
+TestReviews.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
