@@ -278,7 +278,7 @@ def _judged(workflow: Workflow, answers: list[Answered], *, at_ms: int, by: str)
     failures: list[DrillFailure] = []
     for source, given, found in answers:
         counts[found.rule] = counts.get(found.rule, 0) + 1
-        message = _wrong(given, found)
+        message = wrong(given, found)
         if message:
             failures.append(DrillFailure(source=source, rule=found.rule, message=message))
     good = DrillOutcome.PASSED if answers else DrillOutcome.EMPTY
@@ -297,7 +297,7 @@ def _judged(workflow: Workflow, answers: list[Answered], *, at_ms: int, by: str)
     )
 
 
-def _wrong(given: DrillInput | None, found: Answer) -> str:
+def wrong(given: DrillInput | None, found: Answer) -> str:
     """What is wrong with an answer; nothing if it is as it should be."""
     if found.error is not None:
         return found.error.message
