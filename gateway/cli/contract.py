@@ -124,12 +124,14 @@ def breaches(
 def _checked(out: Output, file: Path, *, wanted: _Wanted, target: str, token: str) -> "Report":
     from gateway.cli.contract_check import read_subject, semantic_cases
     from gateway.cli.contract_report import Report
+    from gateway.cli.contract_rules import fallback_checks
     from gateway.cli.remote import Gateway
 
     subject, first = read_subject(file)
     checks: list[Check] = list(first)
     if subject is not None:
         checks.extend(semantic_cases(subject.contract))
+        checks.extend(fallback_checks(subject.contract))
     sessions: Counter[str] = Counter()
     if subject is not None and target:
         with Gateway(target, token) as gateway:

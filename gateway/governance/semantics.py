@@ -27,8 +27,10 @@ from gateway.governance.domains import (
     THRESHOLD_DEFAULT,
     VALUE_CHARACTERS_MAX,
     Domain,
+    Nearest,
     clashes,
     domain_of,
+    place,
 )
 
 DOMAINS_MAX: Final = 64
@@ -128,6 +130,19 @@ def read(reader: FieldReader, found: Field) -> Semantics:
         if (case := _case(reader, one, domains=domains)) is not None
     ]
     return Semantics(domains=domains, fields=tuple(rules), cases=tuple(cases))
+
+
+def failed_cases(semantics: Semantics, *, nearest: Nearest) -> tuple[str, ...]:
+    """What does not come out as the file says, as sentences."""
+    failed: list[str] = []
+    for case in semantics.cases:
+        found = place(case.domain, case.value, nearest=nearest)
+        if found.value != case.means:
+            came = f"comes to {found.value!r}" if found.value else "is refused"
+            wanted = f"should come to {case.means!r}" if case.means else "should be refused"
+            where = f"line {case.line}: {case.domain.name}: {case.value!r}"
+            failed.append(f"{where} {came} ({found.confidence:.2f}), {wanted}")
+    return tuple(failed)
 
 
 def _domains(reader: FieldReader, found: Field | None) -> dict[str, Domain]:

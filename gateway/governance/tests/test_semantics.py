@@ -3,7 +3,8 @@
 import pytest
 
 from gateway.governance.contract import Contract, parse_contract
-from gateway.governance.semantics import Origin, Semantics, Side
+from gateway.governance.domains import nobody
+from gateway.governance.semantics import Origin, Semantics, Side, failed_cases
 
 WHOLE = """
 semantics:
@@ -56,6 +57,14 @@ def test_a_rule_holds_for_the_payloads_that_it_names() -> None:
     assert count(Side.OUTPUT, action="other") == 0
     assert count(Side.ARGUMENTS, step="act", component="desk", action="x") == 1
     assert count(Side.ARGUMENTS, step="act", component="till") == 0
+
+
+def test_the_cases_of_the_file_are_held_against_the_mapper() -> None:
+    assert failed_cases(read(WHOLE), nearest=nobody) == ()
+    wrong = WHOLE.replace("value: FAST, means: null", "value: fast, means: slow")
+    (told,) = failed_cases(read(wrong), nearest=nobody)
+    assert "'fast' comes to 'fast'" in told
+    assert "should come to 'slow'" in told
 
 
 @pytest.mark.parametrize(
