@@ -138,40 +138,38 @@ def probe_every_ms(sla: Sla) -> int:
 
 def broken_by(sla: Sla, counts: Counts) -> tuple[Demand, ...]:
     """The demands that these counts break; none while there are too few of them."""
-    return tuple(
-        demand
-        for demand, (total, bad, allowed) in _figures(sla, counts).items()
-        if total >= sla.min_samples and bad > allowed * total + _TINY
-    )
+    least = sla.min_samples
+    if counts.calls < least and counts.sessions < least:
+        return ()
+    broken = []
+    for demand, figures_of in _FIGURES.items():
+        total, bad, allowed = figures_of(sla, counts)
+        if total >= least and bad > allowed * total + _TINY:
+            broken.append(demand)
+    return tuple(broken)
 
 
 def _is_proof(breach: Breach, sla: Sla, *, recent: Counts) -> bool:
     """All that is demanded of calls holds again, and of sessions where that was broken."""
-    for demand, (total, bad, allowed) in _figures(sla, recent).items():
+    for demand, figures_of in _FIGURES.items():
         if demand is Demand.FALLBACK and demand not in breach.broken:
+            continue
+        total, bad, allowed = figures_of(sla, recent)
+        if allowed >= 1:  # not stated
             continue
         if total < sla.min_samples or bad > MARGIN * allowed * total + _TINY:
             return False
     return True
 
 
-_OF: Final[dict[Demand, Callable[[Sla, Counts], tuple[int, int, float] | None]]] = {
-    Demand.LATENCY: lambda sla, n: (
-        (n.calls, n.slow, 1 - sla.latency_quantile) if sla.max_latency_ms else None
-    ),
-    Demand.SUCCESS: lambda sla, n: (
-        (n.calls, n.failed, 1 - sla.min_success_rate) if sla.min_success_rate else None
-    ),
-    Demand.FALLBACK: lambda sla, n: (
-        (n.sessions, n.fell_back, sla.max_fallback_rate) if sla.max_fallback_rate < 1 else None
-    ),
+_FIGURES: Final[dict[Demand, Callable[[Sla, Counts], tuple[int, int, float]]]] = {
+    Demand.LATENCY: lambda sla, n: (n.calls, n.slow, 1 - sla.latency_quantile),
+    Demand.SUCCESS: lambda sla, n: (n.calls, n.failed, 1 - sla.min_success_rate),
+    Demand.FALLBACK: lambda sla, n: (n.sessions, n.fell_back, sla.max_fallback_rate),
 }
-
-
-def _figures(sla: Sla, counts: Counts) -> dict[Demand, tuple[int, int, float]]:
-    """(how many, how many bad, which share may be bad) for each demand that is stated."""
-    found = ((demand, of(sla, counts)) for demand, of in _OF.items())
-    return {demand: figures for demand, figures in found if figures is not None}
+"""(how many, how many bad, which share may be bad). What is not stated is never broken: without a
+latency nothing is slow, and all calls may fail, all sessions may fall back.
+"""
 
 
 def told(sla: Sla, breach: Breach) -> str:

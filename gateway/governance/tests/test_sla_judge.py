@@ -86,6 +86,13 @@ def test_good_calls_do_not_end_a_breach_of_fallbacks() -> None:
     assert after(*[FINE] * 10, *[STOOD] * 10, start=standing)[1] == [Change.ENDED]
 
 
+def test_what_is_not_demanded_keeps_no_breach_open() -> None:
+    sla = Sla(component="c", max_latency_ms=100, min_samples=4)
+    slow, _ = after(*[SLOW] * 4, sla=sla)
+    assert slow.breach is not None
+    assert after(*[BAD] * 4, sla=sla, start=slow)[1] == [Change.ENDED]
+
+
 def test_while_it_is_barred_a_probe_may_pass_every_so_often() -> None:
     standing, _ = after(*[BAD] * 10)
     assert standing.breach is not None
