@@ -157,8 +157,12 @@ class Openings:
         self, request: OpenSession, principal: Principal, *, swap: Callable[[Intent], Intent]
     ) -> tuple[Workflow, Opened]:
         """What opens a replay of a recorded session, on the versions that `swap` chooses."""
+        _check_labels(request.labels)
         self._driver.committer.refuse_if_failed()
         workflow = self._workflows.resolve(request.workflow)
+        broken = input_problem(workflow, bytes(request.input))
+        if broken is not None:
+            raise AcpFailure(broken)
         now_ms = self._driver.clock.now_ms()
         new_id = session_id(now_ms, self._limits.node, random_64=self._chance.random_64())
         pinned = self._pins(workflow, request.labels)

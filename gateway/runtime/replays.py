@@ -14,6 +14,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.bounds import NonEmpty
 from acp_spec.model.enums import Boundary, SessionStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.ids import is_session_id
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.session import OpenSession, RolloutMark
 from acp_spec.model.trajectory import Trajectory
@@ -107,9 +108,13 @@ class Replays:
 
 def _recorded(text: Payload) -> Trajectory:
     try:
-        return msgspec.json.decode(bytes(text) or b"null", type=Trajectory)
+        found = msgspec.json.decode(bytes(text) or b"null", type=Trajectory)
     except msgspec.DecodeError as problem:
         raise _invalid(f"trajectory: {problem}") from None
+    if not is_session_id(found.session_id):
+        # Without it the replay would be nobody's twin, and its writes would be sent.
+        raise _invalid(f"trajectory.session_id: {found.session_id[:40]!r} is no session's id")
+    return found
 
 
 def _swapped(intent: Intent, candidates: tuple[str, ...], *, catalog: Catalog) -> Intent:

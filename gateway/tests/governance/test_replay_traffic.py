@@ -132,3 +132,35 @@ def test_there_is_nothing_to_read(recorded: Desk, tmp_path: Path) -> None:
     words = ["--workflow", "past", "--candidate", "past@2.0.0", "--from", str(tmp_path / "no")]
     result = CliRunner().invoke(app, [*words, "--gateway", recorded.client.url])
     assert result.exit_code == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"session_id": ""}, 400),
+        ({"session_id": "nobody"}, 400),
+        ({"status": "DREAMING"}, 400),
+        ({"calls": [{}]}, 400),
+        ({"labels": {f"l{n}": "" for n in range(100)}}, 400),
+        ({"calls": 7}, 400),
+    ],
+)
+def test_a_record_that_is_none_is_a_fault_of_the_caller_and_sends_nothing(
+    recorded: Desk, change: dict[str, object], status: int
+) -> None:
+    trajectory = recorded.client.trajectory(recorded.replies[0]["session_id"])
+    body = {"workflow": "past", "candidates": ["past@2.0.0"], "trajectory": trajectory | change}
+    reply = recorded.client.post("/v1/replays", body)
+    assert reply.status == status, reply.text
+    posted_once(recorded)
+
+
+def test_nonsense_inside_a_record_is_an_answer_nobody_finds(recorded: Desk) -> None:
+    trajectory = recorded.client.trajectory(recorded.replies[0]["session_id"])
+    for row in trajectory["calls"]:
+        row |= {"sent_at": "yesterday", "arguments": [[[[]]]], "output": None}
+    body = {"workflow": "past", "candidates": ["past@2.0.0"], "trajectory": trajectory}
+    reply = recorded.client.post("/v1/replays", body)
+    assert reply.status == 200, reply.text
+    assert reply.json["uncovered"] == ["post: past.post"]
+    posted_once(recorded)
