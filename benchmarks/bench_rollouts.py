@@ -2,7 +2,8 @@
 
 `idle_ns`: a session's opening asks whether any rollout runs. With one: `opening_us` per opening,
 `counted_us` per counted end (with its row), `judged_us` per look. `needs`: candidates until a
-verdict (median of the runs). `false_alarms`: share of equal versions that were ever stopped. One core.
+verdict (median of the runs). `false_alarms`: share of equal versions that were ever
+stopped. One core.
 """
 
 import asyncio

@@ -40,9 +40,23 @@ def in_stage(stage: str) -> Callable[[Any], bool]:
     return lambda view: view["stage"] == stage or over(view)
 
 
-def nobody_noticed(one: Desk, replies: list[Any]) -> None:
-    """Every caller was served by the baseline, and posted exactly once."""
-    for view in replies:
+def given_to_the_candidate(one: Desk) -> set[str]:
+    """The sessions that the candidate served for real: a stage may begin before the last caller."""
+    found = {view["session_id"]: one.client.trajectory(view["session_id"]) for view in one.replies}
+    return {
+        session_id
+        for session_id, trajectory in found.items()
+        if any(mark["arm"] == "CANDIDATE" for mark in trajectory.get("rollouts", ()))
+    }
+
+
+def nobody_noticed(one: Desk) -> None:
+    """Every caller before CONTROLLED was served by the baseline, and posted exactly once."""
+    given = given_to_the_candidate(one)
+    assert len(given) <= 1
+    for view in one.replies:
+        if view["session_id"] in given:
+            continue
         assert view["status"] == "SUCCEEDED", view
         trajectory = one.client.trajectory(view["session_id"])
         assert trajectory["lineage"]["intended"]["step:ask"] == f"{one.name}@1.0.0"
@@ -61,7 +75,7 @@ def test_a_good_version_goes_from_canary_to_everybody(client: Client) -> None:
         candidate = one.hire("2.0.0", respelt)
         rollout = one.start()
         one.serve_until(rollout, in_stage("CONTROLLED"))
-        nobody_noticed(one, one.replies)
+        nobody_noticed(one)
         assert candidate.bodies("execute"), "the twins asked it"
         view = one.serve_until(rollout, over)
         assert view["status"] == "COMPLETED", view
@@ -96,7 +110,7 @@ def test_a_bad_version_is_taken_back_for_what_is_bad(
         assert view["reason"] == f"worse than the baseline in {metric}"
         verdict = next(v for v in view["verdicts"] if v["metric"] == metric)
         assert (verdict["outcome"], verdict["candidate_samples"] > 0) == ("WORSE", True)
-        nobody_noticed(one, one.replies)
+        nobody_noticed(one)
         if metric == "output":
             assert view["fields"] == {"/answer": verdict["candidate_samples"]}
         entries = client.get("/v1/audit").json["entries"]
@@ -149,7 +163,7 @@ def test_a_read_that_the_baseline_calls_a_write_is_not_sent(client: Client) -> N
         client.register(liar.url)
         rollout = one.start(subject={"name": "liar-books", "candidate": "2.0.0"})
         one.serve_until(rollout, in_stage("CONTROLLED"))
-        assert liar.bodies("execute") == []
+        assert len(liar.bodies("execute")) == len(given_to_the_candidate(one)) <= 1
         posted_once(one)
 
 
@@ -221,7 +235,7 @@ def test_a_workflow_version_goes_the_same_way(client: Client) -> None:
         one.workflow("2.0.0")
         rollout = one.start(subject={"kind": "WORKFLOW", "name": "flow", "candidate": "2.0.0"})
         one.serve_until(rollout, in_stage("CONTROLLED"))
-        assert {view["workflow"] for view in one.replies} == {"flow@1.0.0"}
+        assert {view["workflow"] for view in one.replies[:-1]} == {"flow@1.0.0"}
         view = one.serve_until(rollout, over)
         assert view["status"] == "COMPLETED", view
         assert one.serve()["workflow"] == "flow@2.0.0"
