@@ -92,15 +92,9 @@ def backoff_for(parameters: Parameters, component: str) -> Backoff:
     return (override.backoff if override else None) or parameters.backoff
 
 
-def rules_for(
-    parameters: Parameters,
-    card: Card,
-    *,
-    version: int,
-    declared: dict[str, RateRules] | None = None,
-) -> Rules:
-    """What holds for instances of this card. `declared`: rates of actions that a contract states;
-    an operator's override comes before them, and before the card's own limits."""
+def rules_for(parameters: Parameters, card: Card, *, version: int) -> Rules:
+    """What holds for instances of this card: an operator's override, then what the card says of
+    itself, then what holds for all."""
     override = parameters.components.get(card.name, _NOTHING)
     target = override.target or parameters.target
     if override.target is None and card.limits.max_concurrency:
@@ -112,7 +106,7 @@ def rules_for(
         breaker=override.breaker or parameters.breaker,
         retries=override.retry_tokens or parameters.retry_tokens,
         rate=override.rate or _rate_of(card),
-        actions={**(declared or {}), **override.actions},
+        actions=override.actions,
     )
 
 

@@ -5,7 +5,7 @@ before it holds; whoever changes names the version that the change was made from
 never overwrite each other. Rules are made once per card and version.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from acp_spec.model.errors import AcpFailure, Reason
 from gateway.board.audit import AuditLog
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, backoff_for, problem, rules_for
-from gateway.governance.rules import RateRules, Rules
+from gateway.governance.rules import Rules
 from gateway.runtime.clock import Clock
 from gateway.runtime.principal import Principal
 from gateway.runtime.targets import Target
@@ -27,9 +27,6 @@ _NUMBER_BYTES: Final = 8
 NOTE_CHARACTERS_MAX: Final = 500
 RULES_MAX: Final = 10_000
 """Cards whose rules are kept made; more than are ever registered at once."""
-
-Declared = Callable[[str], dict[str, RateRules]]
-"""Rates that contracts state for the actions of a component, by its name."""
 
 
 class ParameterVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +60,6 @@ class LiveParameters:
     def __init__(self, defaults: Parameters) -> None:
         self._now = ParameterVersion(version=1, parameters=defaults)
         self._rules: dict[str, Rules] = {}
-        self.declared: Declared = lambda component: {}
 
     @property
     def current(self) -> ParameterVersion:
@@ -73,11 +69,7 @@ class LiveParameters:
         """Let it hold from now on; an older one changes nothing."""
         if version.version >= self._now.version:
             self._now = version
-            self.refresh()
-
-    def refresh(self) -> None:
-        """What is declared has changed: rules are made anew."""
-        self._rules = {}
+            self._rules = {}
 
     def rules_for(self, target: Target) -> Rules:
         """What holds for calls of this target now."""
@@ -89,7 +81,6 @@ class LiveParameters:
                 self._now.parameters,
                 target.card,
                 version=self._now.version,
-                declared=self.declared(target.card.name),
             )
         return found
 

@@ -71,7 +71,7 @@ class TargetViews:
             component=pin,
             breaker=breaker.phase_at(circuit, now_ms).value,
             open_left_ms=breaker.open_left_ms(circuit, now_ms),
-            in_flight=row.taken().get(slots, 0),
+            in_flight=row.inflight(slots),
             waiting=waiting,
             retry_tokens=share_left(row.retries.state(row.retries.key(wish)), rules.retries),
             signals_age_ms=max(0, at_ms - target.signals_at_ms) if is_told else None,

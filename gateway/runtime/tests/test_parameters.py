@@ -132,7 +132,7 @@ def test_a_document_that_makes_no_sense_is_refused_with_its_place(
         change(kept, 1, parameters)
 
 
-def test_a_component_goes_by_its_override_then_its_contract_then_its_card_then_by_all() -> None:
+def test_a_component_goes_by_its_override_then_by_its_card_then_by_what_holds_for_all() -> None:
     live = LiveParameters(
         Parameters(
             target=Slots(limit=32, max_waiting=7),
@@ -145,7 +145,6 @@ def test_a_component_goes_by_its_override_then_its_contract_then_its_card_then_b
             },
         )
     )
-    live.declared = lambda name: {"x": RateRules(per_second=2), "y": RateRules(per_second=3)}
     limits = Limits(max_concurrency=5, max_rate_per_s=100)
     plain = live.rules_for(target(Card(name="a", version="1.0.0")))
     assert (plain.target, plain.rate) == (Slots(limit=32, max_waiting=7), None)
@@ -154,4 +153,4 @@ def test_a_component_goes_by_its_override_then_its_contract_then_its_card_then_b
     assert told.rate == RateRules(per_second=100, burst=10)
     ruled = live.rules_for(target(Card(name="b", version="1.0.0", limits=limits)))
     assert (ruled.target.limit, ruled.retries.enabled) == (3, False)
-    assert {name: rate.per_second for name, rate in ruled.actions.items()} == {"x": 1, "y": 3}
+    assert {name: rate.per_second for name, rate in ruled.actions.items()} == {"x": 1}

@@ -209,6 +209,36 @@ def test_sessions_spread_over_replicas_and_only_those_of_a_lost_one_move() -> No
     run(story())
 
 
+def test_while_its_replica_is_avoided_a_session_goes_to_the_next_and_comes_back() -> None:
+    async def story() -> None:
+        house = House()
+        for url in (A, B, C):
+            await house.register(url, card())
+
+        def placed(*avoided: str) -> list[str]:
+            found = [
+                house.registry.pick(
+                    "ledger@1.0.0", f"S{n}", avoid=lambda one: one.component_id in avoided
+                )
+                for n in range(200)
+            ]
+            return [place.component_id for place in found if place is not None]
+
+        before = placed()
+        broken, second = before[0], next(place for place in before if place != before[0])
+        without = placed(broken)
+        assert broken not in without
+        pairs = zip(before, without, strict=True)
+        assert all(here == there for here, there in pairs if here != broken), "others stay"
+        moved = {there for here, there in zip(before, without, strict=True) if here == broken}
+        assert len(moved) == 2, "each by its own order"
+        assert second not in placed(broken, second)
+        assert placed(*{*before}) == before, "all of them avoided: each goes where it belongs"
+        assert placed() == before
+
+    run(story())
+
+
 def test_a_lease_that_ends_expires_the_instance_and_a_heartbeat_brings_it_back() -> None:
     async def story() -> None:
         house = House()
