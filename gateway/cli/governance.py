@@ -41,7 +41,9 @@ def set_parameters(
             metavar="NAME=VALUE...",
         ),
     ],
-    note: Annotated[str, typer.Option(help="Why; kept with the version and in the audit.")] = "",
+    reason: Annotated[
+        str, typer.Option(help="Why; kept with the version and in the audit log.")
+    ] = "",
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,
@@ -54,7 +56,7 @@ def set_parameters(
     out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
         now = remote.operate(ParameterVersion, f"GET {PARAMETERS}")
-        text = changed_document(now.parameters, changes, expected_version=now.version, note=note)
+        text = changed_document(now.parameters, changes, expected_version=now.version, note=reason)
         change = decode_request(ParameterChange, text, max_bytes=len(text))
         _show(out, remote.operate(ParameterVersion, f"PUT {PARAMETERS}", body=change))
 

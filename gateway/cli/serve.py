@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output
+from acp_spec.sdk.cli import JsonFlag, Output, wrong_use
 
 if TYPE_CHECKING:
     from gateway.config.load import LoadedSettings
@@ -52,9 +52,7 @@ def serve(
     try:
         loaded = load_settings(environ=os.environ, file=config, flags=flags)
     except SettingsError as problem:
-        for found in problem.problems:
-            out.note(f"settings: {found}")
-        raise typer.Exit(Exit.USAGE) from None
+        wrong_use(out, "\n".join(f"settings: {found}" for found in problem.problems))
     if print_config:
         _print(out, loaded)
         return

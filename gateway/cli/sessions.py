@@ -94,10 +94,13 @@ def trace(
 
 @app.command("trajectory")
 def trajectory(
-    session_id: Id, gateway: GatewayUrl = GATEWAY_URL_DEFAULT, token: Token = ""
+    session_id: Id,
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
+    as_json: JsonFlag = False,
 ) -> None:
-    """The whole record as one JSON document, as training reads it."""
-    out = Output(json=True)
+    """The whole record as one JSON document, as training reads it; --json changes failures only."""
+    out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
         out.document(remote.text("get_trajectory", session_id))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, wrong_use
 
 if TYPE_CHECKING:
     from gateway.simulation.campaign import Keep, Order, Sum
@@ -58,6 +58,7 @@ def simulate(
     if mutant == "?":
         _list_mutants(out_to)
         return
+    _check_words(out_to, mutant=mutant, only=only, with_faults=with_faults)
     if out is not None:
         workers = 1  # one writer of files
     order = Order(
@@ -72,6 +73,20 @@ def simulate(
         scenario = _scenario(order, world, only=only, with_faults=with_faults)
         raise typer.Exit(_one(out_to, scenario, mutant=mutant))
     raise typer.Exit(_many(out_to, order, mutant=mutant, folder=out))
+
+
+def _check_words(out: Output, *, mutant: str, only: str, with_faults: str | None) -> None:
+    """A word that nobody knows would be a run without it: it is refused."""
+    from gateway.simulation import faults
+    from gateway.simulation.mutants import MUTANTS
+
+    if mutant and mutant not in MUTANTS:
+        wrong_use(out, f"there is no mutant {mutant!r}; `acp simulate --mutant '?'` lists them")
+    if not all(part.isdecimal() for part in only.split(",") if only):
+        wrong_use(out, f"--only {only!r}: write numbers of sessions, such as 3,17")
+    unknown = sorted({*(with_faults or "").split(",")} - {"", *faults.KINDS})
+    if unknown:
+        wrong_use(out, f"--with {', '.join(unknown)}: kinds are {', '.join(faults.KINDS)}")
 
 
 def _scenario(order: "Order", world: int, *, only: str, with_faults: str | None) -> "Scenario":
@@ -96,14 +111,13 @@ def _recovery(out: Output, policy: Path | None) -> Mapping[str, object]:
     try:
         block = yaml.safe_load(policy.read_bytes())
     except (OSError, yaml.YAMLError) as problem:
-        out.note(f"{policy}: {problem}")
-        raise typer.Exit(Exit.USAGE) from None
+        wrong_use(out, f"{policy}: {problem}")
     block = block.get("recovery", block) if isinstance(block, dict) else block
     parsed = parse_workflow(workflow_text(1, block)) if isinstance(block, dict) else ()
     if isinstance(parsed, tuple):
         why = "; ".join(f"{one.path}: {one.message}" for one in parsed) or "it is no mapping"
-        out.note(f"{policy}: not a recovery block such as {{policy: backoff, base_ms: 50}}: {why}")
-        raise typer.Exit(Exit.USAGE)
+        such = "{policy: backoff, base_ms: 50}"
+        wrong_use(out, f"{policy}: not a recovery block such as {such}: {why}")
     return dict(block)
 
 
@@ -123,9 +137,6 @@ def _many(out: Output, order: "Order", *, mutant: str, folder: Path | None) -> E
     from gateway.simulation.exchanging import exchanged
     from gateway.simulation.mutants import MUTANTS
 
-    if mutant and mutant not in MUTANTS:
-        out.note(f"there is no mutant {mutant!r}; `acp simulate --mutant '?'` lists them")
-        return Exit.USAGE
     begin = time.perf_counter()
     total = None if order.seconds else order.sessions
     with (

@@ -11,6 +11,8 @@ from gateway.cli.workflow_source import read_source, read_text, version_in
 
 app = typer.Typer(help="Workflow versions.", no_args_is_help=True)
 File = Annotated[Path, typer.Argument(help="A workflow file, YAML or JSON.")]
+Name = Annotated[str, typer.Argument(help="Its name, as `acp workflows list` shows it.")]
+Version = Annotated[str, typer.Argument(help="One of its stored versions, such as 1.2.0.")]
 
 
 @app.command("list")
@@ -38,8 +40,8 @@ def list_workflows(
 
 @app.command("show")
 def show(
-    name: str,
-    version: str,
+    name: Name,
+    version: Version,
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,
@@ -102,8 +104,8 @@ def validate(
 
 @app.command("activate")
 def activate(
-    name: str,
-    version: str,
+    name: Name,
+    version: Version,
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,

@@ -104,7 +104,9 @@ def test_parameters_change_while_it_runs_and_outlive_a_restart(
         assert row_of(client)["parameter_version"] == 2
         conflict = put(client, 1)
         assert (conflict.status, conflict.reason) == (409, "STALE_STATE")
-        said = command(served, "set", "components.fees.breaker.failures_in_a_row=2", "--note", "x")
+        said = command(
+            served, "set", "components.fees.breaker.failures_in_a_row=2", "--reason", "x"
+        )
         assert said.exit_code == Exit.OK, said.output
         assert json.loads(said.stdout)["version"] == 3
     served.stop()
