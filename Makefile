@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-governance bench-rollouts bench-semantics lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-storm bench-governance bench-rollouts bench-semantics lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -108,3 +108,6 @@ bench-semantics: setup ## how values find into a domain: BANKING77's names, pert
 
 bench-overload: setup ## five times what the gateway can do: goodput, p99, memory; about a minute
 	@$(PY) benchmarks/bench_overload.py
+
+bench-storm: setup ## three levels that try three times each: calls per request, and after an outage
+	@$(PY) benchmarks/bench_storm.py

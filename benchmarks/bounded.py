@@ -1,15 +1,18 @@
 """Components of known capacity: so many calls at once, each so long; what comes beyond waits.
 
 `python benchmarks/bounded.py NAME:SLOTS:MS ...` serves each under its own base path. `POST /down`
-makes all of them fail at once, `POST /up` mends them. It says how many calls came: `GET /calls`.
+makes all of them fail at once, `POST /hang` answer nothing, `POST /up` mends them; what came while
+they hung is worked off then, if its caller still waits. `GET /calls` says how many came.
 """
 
 import asyncio
 import json
 import socket
 import sys
+import time
 from dataclasses import dataclass, field
 
+import msgspec
 import uvicorn
 from echo import ANSWERS, DECODE, Receive, Send
 
@@ -24,6 +27,17 @@ DOWN = json.dumps(
         }
     }
 ).encode()
+LATE = DOWN.replace(
+    b'"UNAVAILABLE", "reason": "UNAVAILABLE"', b'"DEADLINE_EXCEEDED", "reason": "TIMEOUT"'
+)
+
+
+class Deadline(msgspec.Struct, frozen=True):
+    timeout_ms: int = 60_000
+
+
+class Timed(msgspec.Struct, frozen=True):
+    context: Deadline = Deadline()
 
 
 @dataclass(slots=True)
@@ -60,19 +74,22 @@ class App:
     def __init__(self, places: list[Place]) -> None:
         self.places = {place.name: place for place in places}
         self.is_down = False
+        self.runs = asyncio.Event()
+        self.runs.set()
 
     async def __call__(self, scope: dict[str, str], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        body = await _whole(receive)
+        body = await whole_body(receive)
         status, answer = await self._answer(scope["path"], body)
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
 
     async def _answer(self, path: str, body: bytes) -> tuple[int, bytes]:
-        if path in ("/down", "/up"):
+        if path in ("/down", "/hang", "/up"):
             self.is_down = path == "/down"
+            (self.runs.clear if path == "/hang" else self.runs.set)()
             return 200, b"{}"
         if path == "/calls":
             return 200, json.dumps({p.name: p.calls for p in self.places.values()}).encode()
@@ -87,12 +104,16 @@ class App:
         place.calls += 1
         if self.is_down:
             return 503, DOWN
+        gone_at = time.monotonic() + msgspec.json.decode(body, type=Timed).context.timeout_ms / 1000
         async with place.gate:
+            await self.runs.wait()
+            if time.monotonic() >= gone_at:
+                return 504, LATE  # the caller has gone: nothing is begun for it (SPEC section 2)
             await asyncio.sleep(place.service_s)
         return 200, ANSWERS[f"/{call}"](DECODE(body))
 
 
-async def _whole(receive: Receive) -> bytes:
+async def whole_body(receive: Receive) -> bytes:
     parts = []
     while True:
         message = await receive()

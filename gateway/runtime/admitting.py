@@ -163,7 +163,7 @@ class Admitting:
             version=target.card.version,
             instance=target.component_id,
             timeout_ms=wish.left_ms,
-            lease=budget.lease(live.state.budget_left, call.lease_most),
+            lease=self._lease(live, call, wish=wish, phase=phase),
             wait_ms=max(0, now_ms - call.queued_at_ms),
             queued_at_ms=call.queued_at_ms,
             breaker=phase.value,
@@ -171,6 +171,17 @@ class Admitting:
             parameter_version=wish.rules.version,
             deviation=found.deviation,
         )
+
+    def _lease(self, live: Live, call: CallState, *, wish: Wish, phase: breaker.Phase) -> int:
+        """What the attempt may spend. Nothing while the target fails: those behind it would go on
+        repeating what the gateway itself has stopped to repeat."""
+        retries = self.admission.row.retries
+        missing = retries.state(retries.key(wish))
+        if phase is not breaker.Phase.CLOSED or not retry_tokens.may_retry(
+            missing, wish.rules.retries
+        ):
+            return 0
+        return budget.lease(live.state.budget_left, call.lease_most)
 
     def _deferred(self, live: Live, call: CallState, *, verdict: Defer, wish: Wish) -> Deferred:
         now_ms = self._driver.now_ms(live)
