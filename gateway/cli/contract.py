@@ -86,7 +86,7 @@ def standings(
         columns=("workflow", "component", "calls", "failed", "slow", "sessions", "fell back", ""),
         cells=lambda one: (
             one.workflow,
-            one.component,
+            f"{one.component}@{one.version}",
             str(one.counts.calls),
             str(one.counts.failed),
             str(one.counts.slow),
@@ -112,7 +112,7 @@ def breaches(
         columns=("workflow", "component", "does", "since", "until", "why"),
         cells=lambda one: (
             one.workflow,
-            one.component,
+            f"{one.component}@{one.version}",
             one.on_breach.value,
             one.since,
             one.until or "stands",

@@ -40,6 +40,10 @@ def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
         return () if state.open_calls() else endings.ended(state, world)
     if state.opened.mode is Mode.MANUAL:
         return ()
+    if not state.calls and (state.opened.rollouts or state.opened.twin_of):
+        refused = endings.refused_input(state, world)
+        if refused:
+            return refused
     step = state.current_step
     if step is None:
         return endings.succeeded(state, world)

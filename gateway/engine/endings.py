@@ -4,11 +4,13 @@ The output is evaluated here, once, and held against the contract: what does not
 out. Pure work whose results are events; replay never comes here.
 """
 
+import msgspec
+
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary, SessionStatus
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import ABSENT, Payload, payload
-from gateway.engine.contract_checks import output_problem, violation
+from gateway.engine.contract_checks import input_problem, output_problem, violation
 from gateway.engine.definition import Mapping
 from gateway.engine.events import AnyEvent, SessionEnded
 from gateway.engine.rejections import OUTPUT_CHECK, validation
@@ -51,6 +53,18 @@ def succeeded(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if contract.on_output_breach is OnOutputBreach.FALLBACK:
         return (*told, _fallen_back(state, world))
     return (*told, _failed(world, breach))
+
+
+def refused_input(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
+    """The end of a session whose input its own version does not take.
+
+    A client's input is refused before anything opens, by the contract of the version that the
+    client meant. A rollout may have chosen another one since: that one fails, and its rollout sees.
+    """
+    problem = input_problem(state.workflow, bytes(state.opened.input))
+    if problem is None:
+        return ()
+    return (_failed(world, msgspec.structs.replace(problem, boundary=Boundary.GATEWAY)),)
 
 
 def _fallen_back(state: SessionState, world: World) -> SessionEnded:

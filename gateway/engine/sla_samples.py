@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from acp_spec.model.enums import Boundary, SessionStatus, StepRole, StepStatus
 from acp_spec.model.errors import AcpError, Reason
-from gateway.engine.events import AttemptEnded, OperationEnded, SessionEnded
-from gateway.engine.states import AttemptState, CallState, SessionState
+from gateway.engine.events import AttemptEnded, AttemptStarted, OperationEnded, SessionEnded
+from gateway.engine.states import CallState, SessionState
 from gateway.governance.sla import Sla
 from gateway.governance.sla_window import CallSample, SessionSample
 
@@ -66,8 +66,8 @@ _CLOCK_MS = 5
 def session_samples(
     state: SessionState, event: SessionEnded
 ) -> Iterator[tuple[str, SessionSample]]:
-    """(component, sample) for every component that was called. A fallback is blamed on those whose
-    calls failed; where none did, its planner and executors gave what was not good enough."""
+    """(name@version, sample) for every component that was called. A fallback is blamed on those
+    whose calls failed; where none did, planner and executors gave what was not good enough."""
     if event.status is SessionStatus.CANCELLED or any(
         _barred(call) for call in state.calls.values()
     ):
@@ -75,20 +75,20 @@ def session_samples(
     called: dict[str, bool] = {}
     made: set[str] = set()
     for call in state.calls.values():
-        component = component_of(call)
-        if component:
-            called[component] = called.get(component, False) or call.status is StepStatus.FAILED
+        started = next((a.started for a in reversed(call.attempts) if a.started), None)
+        if started is not None:
+            pin = pin_of(started)
+            called[pin] = called.get(pin, False) or call.status is StepStatus.FAILED
             if call.created.role in (StepRole.PLAN, StepRole.EXECUTE):
-                made.add(component)
-    blamed = {component for component, failed in called.items() if failed} or made
-    for component in called:
-        yield component, SessionSample(fell_back=event.fell_back and component in blamed)
+                made.add(pin)
+    blamed = {pin for pin, failed in called.items() if failed} or made
+    for pin in called:
+        yield pin, SessionSample(fell_back=event.fell_back and pin in blamed)
 
 
-def component_of(call: CallState) -> str:
-    """Who served it last; empty when nobody was asked."""
-    found: AttemptState | None = next((a for a in reversed(call.attempts) if a.started), None)
-    return found.started.component if found and found.started else ""
+def pin_of(started: AttemptStarted) -> str:
+    """Who served it: versions are judged apart, or a bad canary would bar the good primary."""
+    return f"{started.component}@{started.version}"
 
 
 def _barred(call: CallState) -> bool:

@@ -101,7 +101,7 @@ class Admitting:
             return None
         if isinstance(found, AcpError):
             return self._refused(live, call, failure=found, policy="target")
-        bar = self.bar(live.state, call, component=found.target.card.name)
+        bar = self.bar(live.state, call, pin=_pin(found.target))
         if bar is not None:
             refused = self._refused(live, call, failure=bar.error, policy=BAR)
             return msgspec.structs.replace(refused, fall_back=bar.fall_back)
@@ -138,7 +138,7 @@ class Admitting:
             rules=self._rules_for(target),
             step_type=created.step_type.value,
             instance=target.component_id,
-            pin=f"{target.card.name}@{target.card.version}",
+            pin=_pin(target),
             action=created.action,
             left_ms=left_ms,
             now_ms=self.admission.now_ms(),
@@ -300,6 +300,10 @@ class Admitting:
     def queue_depth(self, step_type: str) -> int:
         """Calls of this step type that wait for a slot."""
         return self.admission.depth(f"queue:{step_type}")
+
+
+def _pin(target: Target) -> str:
+    return f"{target.card.name}@{target.card.version}"
 
 
 def was_sent(call: CallState) -> bool:

@@ -26,7 +26,7 @@ from gateway.engine.events import (
     SessionEnded,
 )
 from gateway.engine.rejections import OUR_FEEDBACK
-from gateway.engine.sla_samples import call_sample, session_samples
+from gateway.engine.sla_samples import call_sample, pin_of, session_samples
 from gateway.engine.states import CallState, SessionState
 from gateway.governance import sla_judge
 from gateway.governance.sla import OnBreach, Sla
@@ -50,7 +50,7 @@ SILENT_WINDOWS: Final = 10
 AUTHOR: Final = f"{OUR_FEEDBACK}sla"
 
 Key = tuple[str, str]
-"""(workflow@version, component)."""
+"""(workflow@version, component@version)."""
 
 
 class BreachRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,6 +58,7 @@ class BreachRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     workflow: str
     component: str
+    version: str
     on_breach: OnBreach
     broken: tuple[Demand, ...]
     message: str
@@ -68,12 +69,21 @@ class BreachRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: str = ""
     ended_by: str = ""
 
+    @property
+    def pin(self) -> str:
+        return f"{self.component}@{self.version}"
+
+    @property
+    def key(self) -> Key:
+        return (self.workflow, self.pin)
+
 
 class StandingRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was counted of a component within its window, and whether it is in breach."""
 
     workflow: str
     component: str
+    version: str
     on_breach: OnBreach
     window_ms: int
     counts: Counts
@@ -88,17 +98,18 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class AskBar(Protocol):
-    """Why a call of this session may not go to the component; None when it may."""
+    """Why a call of this session may not go to `pin` (name@version); None when it may."""
 
-    def __call__(self, state: SessionState, call: CallState, *, component: str) -> Bar | None: ...
+    def __call__(self, state: SessionState, call: CallState, *, pin: str) -> Bar | None: ...
 
 
-def no_bar(state: SessionState, call: CallState, *, component: str) -> Bar | None:
+def no_bar(state: SessionState, call: CallState, *, pin: str) -> Bar | None:
     """Where nobody watches."""
     return None
 
 
 class _Seen(msgspec.Struct, kw_only=True):
+    key: Key
     sla: Sla
     standing: Standing
     last_ms: int
@@ -143,14 +154,14 @@ class SlaWatch:
             if handler is not None:
                 handler(state, event)
 
-    def bar(self, state: SessionState, call: CallState, *, component: str) -> Bar | None:
+    def bar(self, state: SessionState, call: CallState, *, pin: str) -> Bar | None:
         """Why this call may not go to this component now; None when it may."""
-        found = self._find(state, component)
+        found = self._find(state, pin)
         if found is None or found.row is None:
             return None
         if not sla_judge.is_barred(found.standing, found.sla, now_ms=self._now_ms()):
             return None
-        self._metrics.sla_barred(found.row.workflow, component)
+        self._metrics.sla_barred(found.row.workflow, found.row.component)
         falls_back = found.sla.on_breach is OnBreach.FALLBACK
         refusal = error(
             Reason.BREAKER_OPEN,
@@ -161,14 +172,14 @@ class SlaWatch:
         return Bar(refusal, falls_back and state.opened.mode is Mode.AUTOMATIC)
 
     def _attempt_started(self, state: SessionState, event: AttemptStarted) -> None:
-        found = self._find(state, event.component)
+        found = self._find(state, pin_of(event))
         if found is not None:
             found.standing = sla_judge.sent(found.standing, now_ms=event.at_ms)
 
     def _call_ended(self, state: SessionState, event: AttemptEnded | OperationEnded) -> None:
         call = state.calls[event.call_id]
         started = call.started(event.attempt)
-        found = self._find(state, started.component) if started else None
+        found = self._find(state, pin_of(started)) if started else None
         sample = call_sample(call, event, sla=found.sla) if found is not None else None
         if found is not None and sample is not None:
             change = self._observe(state, found, sample=sample)
@@ -176,8 +187,8 @@ class SlaWatch:
                 self._feedback(state, found, call_id=event.call_id)
 
     def _session_ended(self, state: SessionState, event: SessionEnded) -> None:
-        for component, sample in session_samples(state, event):
-            found = self._find(state, component)
+        for pin, sample in session_samples(state, event):
+            found = self._find(state, pin)
             if found is None or found.sla.max_fallback_rate >= 1:
                 continue
             if self._observe(state, found, sample=sample) is Change.BEGAN:
@@ -197,13 +208,14 @@ class SlaWatch:
         return tuple(
             StandingRow(
                 workflow=workflow,
-                component=component,
+                component=one.sla.component,
+                version=pin.rpartition("@")[2],
                 on_breach=one.sla.on_breach,
                 window_ms=one.sla.window_ms,
                 counts=one.standing.window.at(now_ms).total,
                 breach=one.row.message if one.row else "",
             )
-            for (workflow, component), one in self._seen.items()
+            for (workflow, pin), one in self._seen.items()
         )
 
     @property
@@ -214,11 +226,13 @@ class SlaWatch:
 
     # ---- inside ---------------------------------------------------------------------------------
 
-    def _find(self, state: SessionState, component: str) -> _Seen | None:
-        sla = state.workflow.contract.sla_of(component) if state.workflow else None
+    def _find(self, state: SessionState, pin: str) -> _Seen | None:
+        if state.workflow is None or state.opened.twin_of:  # a twin's failures are for its rollout
+            return None
+        sla = state.workflow.contract.sla_of(pin.rpartition("@")[0])
         if sla is None:
             return None
-        key = (state.opened.workflow, component)
+        key = (state.opened.workflow, pin)
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = self._new(key, sla, now_ms=state.now_ms)
@@ -230,10 +244,10 @@ class SlaWatch:
     def _new(self, key: Key, sla: Sla, *, now_ms: int) -> _Seen:
         row = self._open.get(key)
         if row is None:
-            return _Seen(sla=sla, standing=sla_judge.fresh(sla), last_ms=now_ms)
+            return _Seen(key=key, sla=sla, standing=sla_judge.fresh(sla), last_ms=now_ms)
         breach = Breach(since_ms=row.since_ms, broken=row.broken, counts=row.counts)
         standing = Standing(window=Window(window_ms=sla.window_ms), breach=breach)
-        return _Seen(sla=sla, standing=standing, last_ms=now_ms, row=row)
+        return _Seen(key=key, sla=sla, standing=standing, last_ms=now_ms, row=row)
 
     def _forget_some(self) -> None:
         while len(self._seen) > STANDINGS_MAX:
@@ -246,18 +260,19 @@ class SlaWatch:
         )
         found.last_ms = now_ms
         if change is Change.BEGAN:
-            self._begin(state.opened.workflow, found, now_ms=now_ms)
+            self._begin(found, now_ms=now_ms)
         elif change is Change.ENDED and found.row is not None:
             self._end(found.row, by="proof", now_ms=now_ms)
             found.row = None
         return change
 
-    def _begin(self, workflow: str, found: _Seen, *, now_ms: int) -> None:
-        breach, sla = found.standing.breach, found.sla
+    def _begin(self, found: _Seen, *, now_ms: int) -> None:
+        breach, sla, (workflow, pin) = found.standing.breach, found.sla, found.key
         assert breach is not None, "it has just begun"
         row = BreachRow(
             workflow=workflow,
             component=sla.component,
+            version=pin.rpartition("@")[2],
             on_breach=sla.on_breach,
             broken=breach.broken,
             message=sla_judge.told(sla, breach),
@@ -266,23 +281,23 @@ class SlaWatch:
             since_ms=now_ms,
             window_ms=sla.window_ms,
         )
-        found.row = self._open[workflow, sla.component] = row
+        found.row = self._open[found.key] = row
         self._write(row, "contract.breach_began")
         for demand in breach.broken:
             self._metrics.sla_breached(workflow, sla.component, demand=demand.value)
-        log.warning("sla_breached", workflow=workflow, component=sla.component, why=row.message)
+        log.warning("sla_breached", workflow=workflow, component=pin, why=row.message)
 
     def _end(self, row: BreachRow, *, by: str, now_ms: int) -> None:
         ended = msgspec.structs.replace(row, until=rfc3339(now_ms), ended_by=by)
-        self._open.pop((row.workflow, row.component), None)
+        self._open.pop(row.key, None)
         self._keep_ended(ended)
         self._write(ended, "contract.breach_ended")
-        log.info("sla_kept_again", workflow=row.workflow, component=row.component, by=by)
+        log.info("sla_kept_again", workflow=row.workflow, component=row.pin, by=by)
 
     def _write(self, row: BreachRow, action: str) -> None:
         self._durable.put(Table.GOVERNANCE, _row_key(row), msgspec.json.encode(row))
         details = {"message": row.message, "on_breach": row.on_breach, "ended_by": row.ended_by}
-        subject = f"sla:{row.workflow}/{row.component}"
+        subject = f"sla:{row.workflow}/{row.pin}"
         self._audit.record(action, subject, actor="gateway", tenant="", details=details)
 
     def _keep_ended(self, row: BreachRow) -> None:
@@ -308,7 +323,7 @@ class SlaWatch:
             target=FeedbackTarget(call_id=call_id),
             author=AUTHOR,
             time=found.row.since,
-            feedback_id=f"{AUTHOR}/{found.row.component}/{found.row.since_ms}",
+            feedback_id=f"{AUTHOR}/{found.row.pin}/{found.row.since_ms}",
         )
         event = FeedbackGiven(
             at_ms=found.row.since_ms, feedback=given, feedback_id=given.feedback_id
@@ -319,10 +334,10 @@ class SlaWatch:
         if row.until:
             self._ended.append(row)
         else:
-            self._open[row.workflow, row.component] = row
+            self._open[row.key] = row
 
 
 def _row_key(row: BreachRow) -> bytes:
     """By time, so that the oldest are found first."""
     since = row.since_ms.to_bytes(8, "big")
-    return _KIND + since + text_part(row.workflow) + row.component.encode()
+    return _KIND + since + text_part(row.workflow) + row.pin.encode()

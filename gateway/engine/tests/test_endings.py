@@ -2,14 +2,18 @@
 
 from typing import Final
 
+import msgspec
 import pytest
 
-from gateway.engine.events import FeedbackGiven
+from gateway.engine.advance import advance
+from gateway.engine.events import FeedbackGiven, SessionEnded
 from gateway.engine.rejections import OUTPUT_CHECK
-from gateway.engine.tests.casting import Cast
+from gateway.engine.step import begin
+from gateway.engine.tests.casting import Cast, Terms, opening
 from gateway.engine.tests.laws import check_end, watch
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import CATALOG, ONE_ACTION, gave, troupe, workflow_of
+from gateway.engine.world import World
 
 WORKFLOW: Final = ONE_ACTION % "read" + "fallback: {output: {fee: 0}}\n"
 CONTRACT: Final = (
@@ -56,6 +60,20 @@ def test_where_the_contract_says_so_the_session_falls_back_and_the_breach_is_rec
     assert (play.status, play.state.fell_back) == ("SUCCEEDED", True)
     assert bytes(play.state.output) == b'{"fee":0}'
     assert "/fee" in told(play)[0]
+
+
+def test_a_twin_whose_own_version_does_not_take_the_input_fails_before_anything_is_sent() -> None:
+    text = ONE_ACTION % "read" + "contract: {input_schema: {required: [gone]}}\n"
+    workflow, cast = workflow_of(text), Cast(component=troupe())
+    opened = msgspec.structs.replace(opening(workflow, CATALOG, Terms()), twin_of="another")
+    state, _ = begin(workflow, opened)
+    (end,) = advance(state, World(at_ms=opened.at_ms, catalog=CATALOG))
+    assert isinstance(end, SessionEnded)
+    assert end.error is not None
+    assert end.error.reason == "CONTRACT_VIOLATION"
+    assert Play(workflow, CATALOG, cast).open().sent, (
+        "a client's input was asked for at its opening"
+    )
 
 
 def test_a_fallback_that_breaks_the_contract_itself_is_not_given_out() -> None:

@@ -102,7 +102,8 @@ def test_an_operation_counts_once_by_its_outcome_and_never_by_its_time() -> None
 
 def samples_of(play: Play) -> dict[str, bool]:
     (last,) = (event for event in play.journal if isinstance(event, SessionEnded))
-    return {name: sample.fell_back for name, sample in session_samples(play.state, last)}
+    samples = session_samples(play.state, last)
+    return {pin.removesuffix("@1.0.0"): sample.fell_back for pin, sample in samples}
 
 
 FALLING = FOUR_CALLS + "fallback: {output: {n: 0}}\n"

@@ -4,15 +4,16 @@ import asyncio
 import json
 from typing import Final
 
+import msgspec
 import pytest
 
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.session import SessionView
-from gateway.engine.events import Refused
+from gateway.engine.events import AttemptEnded, Refused
 from gateway.engine.rejections import OUR_FEEDBACK
 from gateway.engine.sla_samples import BAR
-from gateway.engine.tests.stage import ONE_ACTION, failed, gave
+from gateway.engine.tests.stage import ONE_ACTION, action, card, failed, gave
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.sla_watch import SILENT_WINDOWS, BreachRow
 from gateway.runtime.tests.house import House, slots
@@ -185,6 +186,42 @@ def test_time_in_the_gateways_own_queue_is_not_the_components() -> None:
         (row,) = house.sla.standings()
         assert (row.counts.calls, row.counts.slow) == (40, 0)
         assert house.sla.breaches() == ()
+
+    run(story())
+
+
+def test_a_bad_version_of_a_component_does_not_bar_a_good_one() -> None:
+    async def story() -> None:
+        house = House()
+        row = await breach(house, "refuse")
+        assert row.version == "1.0.0"
+        house.targets.connection.lines["read"] = gave({"n": 1})
+        house.targets.add(card("tools", action("read"), version="2.0.0"))
+        view = await session(house, "refuse")
+        assert view.status is SessionStatus.SUCCEEDED
+        assert {one.version: one.counts.failed for one in house.sla.standings()} == {
+            "1.0.0": 4,
+            "2.0.0": 0,
+        }
+
+    run(story())
+
+
+def test_a_twin_is_its_rollouts_to_judge_and_breaks_nobodys_sla() -> None:
+    async def story() -> None:
+        house = House()
+        opened = await house.open(WORKFLOW + SLA.format("refuse"))
+        await house.ended(opened)
+        state = house.state(opened)
+        twin = msgspec.structs.replace(state)
+        twin.opened = msgspec.structs.replace(state.opened, twin_of=opened)
+        (end,) = (e for e in house.seen.events if isinstance(e, AttemptEnded))
+        before = house.sla.standings()
+        for _ in range(10):
+            house.sla.seen(twin, end)
+        assert house.sla.standings() == before
+        house.sla.seen(state, end)
+        assert house.sla.standings() != before
 
     run(story())
 
