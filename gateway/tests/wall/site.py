@@ -1,0 +1,117 @@
+"""Where a scenario plays: a real gateway, component processes, a proxy in front of each."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.tests.e2e.client import Client, Gone
+from gateway.tests.faults.town import Town
+from gateway.tests.served import Served, serve_gateway
+from gateway.tests.wall.fault_proxy import FaultProxy, proxying
+
+DEADLINE_MS = 6_000
+STOP_S = 10.0
+ENVIRON = {
+    "ACP_LEASES_PROBE_INTERVAL_MS": "1000",
+    "ACP_GRACE_CANCEL_GRACE_MS": "1000",
+    "ACP_GRACE_PIN_GRACE_MS": "500",
+    "ACP_GRACE_ATTACH_GRACE_MS": "500",
+    "ACP_GOVERNANCE_ENABLED": "false",  # a breaker would spare the component most of the fault
+}
+WORKFLOW = """
+workflow: {name}
+version: 1.0.0
+steps:
+  - {{name: look, role: execute, component: {name}, action: look, on_error: continue}}
+  - {{name: keyed, role: execute, component: {name}, action: keyed, on_error: continue}}
+  - {{name: once, role: execute, component: {name}, action: once, on_error: continue}}
+output: once.status
+limits: {{deadline_ms: {deadline_ms}}}
+recovery: {{policy: backoff, base_ms: 5, max_ms: 60}}
+"""
+
+
+@dataclass
+class Place:
+    """One component process and its log."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[str]
+    url: str
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(STOP_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+    def again(self) -> None:
+        """Start it again where it was, with the log it left."""
+        self.process, _ = _start(self.name, self.log, port=self.url.rpartition(":")[2])
+
+
+@dataclass
+class Site:
+    """A gateway over its lives, and everything around it."""
+
+    folder: Path
+    town: Town
+    gateway: Served
+    places: dict[str, Place] = field(default_factory=dict)
+    proxies: dict[str, FaultProxy] = field(default_factory=dict)
+
+    def client(self) -> Client:
+        return Client(self.gateway.url)
+
+    def settle(self, name: str) -> FaultProxy:
+        """A component behind a proxy, registered, with its workflow."""
+        log = self.folder / f"{name}.log"
+        process, url = _start(name, log, port="0")
+        self.places[name] = Place(name, log, process, url)
+        proxy = self.proxies[name] = self.town.stay(proxying(url))
+        with self.client() as client:
+            client.register(proxy.url)
+            client.put_workflow(WORKFLOW.format(name=name, deadline_ms=DEADLINE_MS))
+        return proxy
+
+    def kill_gateway(self) -> None:
+        """SIGKILL, and a new life over the same directory."""
+        self.gateway.kill()
+        self.gateway = start_gateway(self.folder)
+
+    def close(self) -> None:
+        for place in self.places.values():
+            place.kill()
+            assert place.process.stdout is not None
+            place.process.stdout.close()
+        self.gateway.kill()
+
+
+def start_gateway(folder: Path) -> Served:
+    return serve_gateway(data_dir=folder / "data", log_file=folder / "gateway.log", environ=ENVIRON)
+
+
+def open_sessions(site: Site, name: str, count: int) -> list[str]:
+    """Ids of sessions that were acknowledged; a gateway that dies meanwhile opens fewer."""
+    opened = []
+    with site.client() as client:
+        for _ in range(count):
+            try:
+                opened.append(client.open(name))
+            except Gone:
+                break
+    return opened
+
+
+def _start(name: str, log: Path, *, port: str) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "gateway.tests.wall.ledger", name, str(log), port]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert url, f"the component {name} did not start"
+    return process, url
