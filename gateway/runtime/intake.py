@@ -103,10 +103,14 @@ class Intake:
         )
 
     def _stalled_ms(self, load: Load, service: ServiceTime) -> float:
-        """For how long nothing ended where calls wait, beyond the time that a call takes."""
+        """For how long nothing ended where calls wait, beyond the time that a call takes.
+
+        Counted from when they began to wait: a burst behind a quiet hour is no hang.
+        """
         if not load.waiting:
             return 0.0
-        return max(0.0, self._admission.now_ms() - service.at_ms - service.mean_ms)
+        since_ms = max(service.at_ms, load.since_ms)
+        return max(0.0, self._admission.now_ms() - since_ms - service.mean_ms)
 
     def _observed(self, digest: str, delay_ms: float) -> Standing:
         now_ms = self._admission.now_ms()

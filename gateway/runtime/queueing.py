@@ -29,19 +29,21 @@ Drop = Callable[[Waiting, AcpError], None]
 
 
 class Load(msgspec.Struct, frozen=True, gc=False):
-    """Calls at a key: in flight, and waiting for a slot."""
+    """Calls at a key: in flight, and waiting for a slot; `since_ms`: since when some wait there."""
 
     inflight: int
     waiting: int
+    since_ms: float = 0.0
 
 
 class _Queue(Lines):
     """`wish` is the last that came: what the head would ask for. `timer` is set while a policy has
-    named the head's time."""
+    named the head's time. `since_ms`: when the line was empty last."""
 
     def __init__(self, weight_of: WeightOf, wish: Wish) -> None:
         super().__init__(weight_of)
         self.wish = wish
+        self.since_ms = wish.now_ms
         self.timer: asyncio.TimerHandle | None = None
 
 
@@ -129,7 +131,9 @@ class Admission:
 
     def load(self, key: str) -> Load:
         """How a key of slots stands."""
-        return Load(self.row.inflight(key), self.depth(key))
+        queue = self._queues.get(key)
+        since_ms = queue.since_ms if queue else 0.0
+        return Load(self.row.inflight(key), self.depth(key), since_ms)
 
     # ---- the verdicts ---------------------------------------------------------------------------
 
@@ -181,6 +185,8 @@ class Admission:
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = _Queue(self.demand.weight_of, wish)
+        if not queue:
+            queue.since_ms = wish.now_ms
         queue.wish = wish
         self.row.queue(key)
         if waiting.key == key:  # what it was woken for was taken meanwhile

@@ -20,6 +20,8 @@ from gateway.stores.ports import Batch, Table
 from gateway.stores.trajectory_log import BATCH_LINES_MAX, Line, TrajectoryLog, head_of
 
 START_MS = 1_700_000_000_000
+UP_MS = 86_400_000.0
+"""The machine has been up for a day: the zero of a monotonic clock means nothing."""
 POINTS = (
     "before write",
     "after write",
@@ -230,7 +232,7 @@ class MachineClock:
         return START_MS + self.skew_ms + int(self._loop.now_s * 1000.0)
 
     def monotonic_ms(self) -> float:
-        return self._loop.now_s * 1000.0
+        return UP_MS + self._loop.now_s * 1000.0
 
 
 class Machine:

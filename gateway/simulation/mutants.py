@@ -349,6 +349,16 @@ MUTANTS: Final[dict[str, Mutant]] = {
         story="nobody looks at the rate that a card states",
         make=_constant(ADMIT),
     ),
+    "long-memory": Mutant(
+        place="gateway.runtime.intake:Intake._stalled_ms",
+        laws=("a hint to return makes sense",),
+        story="a quiet hour in front of a burst counts as a hang",
+        make=lambda before: (
+            lambda self, load, service: (
+                self._admission.now_ms() - service.at_ms if load.waiting else 0.0
+            )
+        ),
+    ),
     "erase-nothing": Mutant(
         place="gateway.runtime.committer:Committer.erase",
         laws=("what was erased stays erased",),

@@ -38,6 +38,8 @@ END_S: Final = 400.0
 """Virtual time after which what has not ended never will: ten times the longest deadline."""
 SETTLE_S: Final = 3.0
 """After the end: late answers, cancels of what was overdue."""
+HINT_MS_MAX: Final = 300_000
+"""Nothing here takes five minutes to get well."""
 NETWORK_S: Final = 0.001
 COME_S: Final = 0.1
 
@@ -239,6 +241,7 @@ class World:
         try:
             found = await work()
         except (AcpFailure, StoreError) as failure:
+            self._judge_refusal(failure)
             answer = partial(self._fails, future, failure)
         else:
             self._judge_answer(found, promised)
@@ -252,6 +255,12 @@ class World:
     def _fails(self, future: Any, failure: Exception) -> None:
         if self._asked.pop(future, None) is not None:
             future.set_exception(failure if isinstance(failure, AcpFailure) else Gone())
+
+    def _judge_refusal(self, failure: Exception) -> None:
+        """Whoever is told when to return is told a time that makes sense."""
+        after_ms = failure.error.retry_after_ms if isinstance(failure, AcpFailure) else None
+        if after_ms is not None and after_ms > HINT_MS_MAX:
+            self.laws.broken("a hint to return makes sense", f"in {after_ms} ms: {failure}")
 
     def _judge_answer(self, found: object, promised: str) -> None:
         """What leaves must be on disk: openings, ends, and what a request asked to be kept."""

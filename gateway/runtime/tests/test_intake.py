@@ -116,6 +116,20 @@ def test_what_fits_is_never_refused() -> None:
     run(story())
 
 
+def test_a_burst_behind_a_quiet_hour_is_not_taken_for_a_hang() -> None:
+    """Found by the fault wall: a fresh gateway refused its eleventh session for hours to come."""
+
+    async def story() -> None:
+        crowd = Crowd(guarded())
+        for _ in range(2):
+            await asyncio.sleep(3_600)
+            await crowd.offer(1_000, 0.006)
+        assert not crowd.refused
+        assert good(await crowd.ends()) == 12
+
+    run(story())
+
+
 def test_those_refused_together_are_not_told_to_return_together() -> None:
     async def story() -> None:
         crowd = Crowd(guarded())

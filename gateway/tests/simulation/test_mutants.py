@@ -22,6 +22,7 @@ RARE = {
     "leak-a-probe",
     "probe-with-all",
     "ignore-the-breaker",
+    "long-memory",
     "forget-the-deadline",
 }
 """These need a coincidence: some seconds until it happens."""

@@ -86,14 +86,14 @@ class FaultProxy:
         up_reader, up_writer = await asyncio.wait_for(
             asyncio.open_connection(place.hostname, place.port), CONNECT_S
         )
+        up = asyncio.ensure_future(self._up(reader, up_writer, writer, fault))
+        down = asyncio.ensure_future(self._down(up_reader, writer, fault))
         try:
-            up = asyncio.ensure_future(self._up(reader, up_writer, writer, fault))
-            down = asyncio.ensure_future(self._down(up_reader, writer, fault))
             await asyncio.wait([up, down], return_when=asyncio.FIRST_COMPLETED)
+        finally:
             for pump in (up, down):
                 pump.cancel()
             await asyncio.gather(up, down, return_exceptions=True)
-        finally:
             up_writer.close()
 
     async def _up(
