@@ -100,8 +100,13 @@ class AttachConnection:
         self._feed()
 
     def adopt(self, outgoing: Outgoing, sink: Sink) -> None:
-        """Wait for the answer of an attempt that an earlier run of this gateway sent."""
-        AttachAttempt(self, outgoing, sink=sink).sent = True
+        """Wait for the answer of an attempt that an earlier run of this gateway sent.
+
+        Its service time counts from here: how long the gateway was away is not the component's.
+        """
+        attempt = AttachAttempt(self, outgoing, sink=sink)
+        attempt.sent = True
+        attempt.stamp_ms()
 
     def reset(self, call_id: str, attempt: int) -> None:
         found = self._open.get((call_id, attempt))

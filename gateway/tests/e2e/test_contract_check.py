@@ -33,8 +33,8 @@ input_schema: {type: object, required: [ms, script]}
 output_schema: {required: [attempt]}
 allowed_actions: [slow.read, flaky.read]
 sla:
-  slow: {max_latency_ms: 5000, min_samples: 5}
-  flaky: {min_success_rate: 0.5, max_fallback_rate: 0.5, min_samples: 5}
+  slow: {max_latency_ms: 5000, min_samples: 4}
+  flaky: {min_success_rate: 0.5, max_fallback_rate: 0.5, min_samples: 4}
 """
 CASES: Final = """
 - name: it works
@@ -153,9 +153,9 @@ def test_a_file_of_cases_that_is_wrong_fails_with_its_line(check: Check) -> None
 @pytest.mark.parametrize(
     ("sla", "given", "message"),
     [
-        ("slow: {max_latency_ms: 5, min_samples: 5}", '{"ms": 40, "script": []}', "took over 5 ms"),
+        ("slow: {max_latency_ms: 5, min_samples: 4}", '{"ms": 40, "script": []}', "took over 5 ms"),
         (
-            "flaky: {min_success_rate: 0.9, min_samples: 5}",
+            "flaky: {min_success_rate: 0.9, min_samples: 4}",
             f"{GOOD}\n{BAD}",
             "calls failed (10% may)",
         ),
@@ -180,7 +180,7 @@ def test_falling_back_too_often_fails_under_load(check: Check) -> None:
     contract = """
 output_schema: {properties: {attempt: {maximum: 0}}}
 on_output_breach: fallback
-sla: {flaky: {max_fallback_rate: 0.1, min_samples: 5}}
+sla: {flaky: {max_fallback_rate: 0.1, min_samples: 4}}
 """
     result = check(contract, *LOAD, "--input", GOOD)
     assert "sessions fell back because of it (10% may)" in failed(result)[0]

@@ -231,3 +231,18 @@ def test_whoever_never_gets_a_credit_timed_out_in_the_gateways_own_queue() -> No
         assert last.error.boundary is Boundary.GATEWAY
 
     virtual_time.run(story())
+
+
+def test_an_adopted_attempt_is_measured_from_its_adoption() -> None:
+    async def story() -> None:
+        play = Play()
+        told: list[Answer] = []
+        play.component.working["old", 1] = None
+        play.connection.adopt(call("old"), lambda answer, late: told.append(answer))
+        play.link_up()
+        await asyncio.sleep(0.25)
+        said = ExecuteResponse(output=payload(b"1"), side_effect=SideEffect.PERFORMED)
+        play.connection.receive([frames.Answered(("old", 1), said)])
+        assert [answer.service_ms for answer in told] == [250]
+
+    virtual_time.run(story())
