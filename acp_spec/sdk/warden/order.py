@@ -51,7 +51,8 @@ class Order:
     @classmethod
     def from_json(cls, text: str) -> "Order":
         told = json.loads(text)
-        return cls(**{**told, "bounds": Bounds(**told["bounds"])})
+        told["bounds"] = Bounds(**told["bounds"])
+        return cls(**told)
 
 
 @dataclass(kw_only=True)

@@ -55,29 +55,25 @@ def person_of(ledger: Ledger, *, number: int) -> Person:
     return Person(INSIDE_USER, INSIDE_USER, mapped=True)
 
 
-def separate(ledger: Ledger, *, network: bool) -> bool:
-    """Leave the namespaces that can be left; True when the next child is alone in its own."""
+def separate(ledger: Ledger, *, network: bool) -> None:
+    """Leave the namespaces that can be left; the next child begins a process namespace."""
     for flag in (syscalls.CLONE_NEWIPC, syscalls.CLONE_NEWUTS, syscalls.CLONE_NEWCGROUP):
         with contextlib.suppress(OSError):  # no guard stands on these alone
             syscalls.unshare(flag)
     if not network:
         _leave(ledger, "NETWORK", flag=syscalls.CLONE_NEWNET, mechanism="network namespace")
-    own_pids = _leave(
-        ledger, "WHOLE_TREE", flag=syscalls.CLONE_NEWPID, mechanism="process namespace"
-    )
+    _leave(ledger, "WHOLE_TREE", flag=syscalls.CLONE_NEWPID, mechanism="process namespace")
     # The killed warden takes its children along; set after all that would clear it.
     syscalls.control(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-    return own_pids
 
 
-def _leave(ledger: Ledger, guard: str, *, flag: int, mechanism: str) -> bool:
+def _leave(ledger: Ledger, guard: str, *, flag: int, mechanism: str) -> None:
     try:
         syscalls.unshare(flag)
     except OSError as problem:
         ledger.lack(guard, f"no {mechanism} ({problem.strerror})")
-        return False
-    ledger.hold(guard, mechanism)
-    return True
+    else:
+        ledger.hold(guard, mechanism)
 
 
 def furnish(order: Order, ledger: Ledger, *, person: Person) -> bool:

@@ -154,6 +154,8 @@ class Watch:
                 report.problem = report.problem or problem
             case {"ended": int(status), "evidence": str(evidence)}:
                 self._ended, self._evidence = status, evidence
+            case _:
+                raise AssertionError(f"nobody of ours says {said}")
 
     def _look(self) -> None:
         """One sample. The first limit that is over names the end of the run."""
@@ -260,7 +262,7 @@ def _reaped() -> bool:
 
 def _stage(order: Order, ledger: Ledger, *, entrance: int, told: int, nothing: int) -> None:
     person = room.person_of(ledger, number=USER_FIRST + os.getppid())
-    alone = room.separate(ledger, network=order.network)
+    room.separate(ledger, network=order.network)
     init = os.fork()
     if init == 0:
         os.environ.clear()
@@ -268,7 +270,7 @@ def _stage(order: Order, ledger: Ledger, *, entrance: int, told: int, nothing: i
             lambda: _init(order, ledger, person=person, entrance=entrance, told=told), told=told
         )
     _silence(nothing)
-    _say(told, {"init": init, "alone": alone})
+    _say(told, {"init": init})
     os.close(told)
     os.waitpid(init, 0)
 

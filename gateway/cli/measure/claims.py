@@ -114,19 +114,11 @@ def disk_claims(disk: Disk) -> Iterator[Claim]:
 
 def api_claims(api: Api) -> Iterator[Claim]:
     yield _opens(api)
-    yield at_most(
-        "an opening under load, median",
-        OPEN_P50_MS,
-        measured=api.open_p50_ms,
-        unit="ms",
-        advice="see what saturates first",
+    yield _opening_time(
+        api, "an opening under load, median", wanted_ms=OPEN_P50_MS, measured_ms=api.open_p50_ms
     )
-    yield at_most(
-        "an opening under load, p99",
-        OPEN_P99_MS,
-        measured=api.open_p99_ms,
-        unit="ms",
-        advice="the disk's sync or the loop's lag: see both below",
+    yield _opening_time(
+        api, "an opening under load, p99", wanted_ms=OPEN_P99_MS, measured_ms=api.open_p99_ms
     )
     yield at_most(
         "95% of state reads",
@@ -148,8 +140,7 @@ def _opens(api: Api) -> Claim:
     """Where the generator gave out first, the gateway's own cost of an opening decides."""
     advice = "a faster core: openings are one loop's work"
     by_cost = 1e6 / api.open_cpu_us if api.open_cpu_us else 0.0
-    given_out = api.opens_per_s < OPENS_PER_S and 0 < api.cpu_busy < GENERATOR_BUSY
-    if not given_out:
+    if not _generator_gave_out(api):
         return at_least(
             "openings", OPENS_PER_S, measured=api.opens_per_s, unit="1/s", advice=advice
         )
@@ -161,6 +152,26 @@ def _opens(api: Api) -> Claim:
         f" a second and left {1 - api.cpu_busy:.0%} of its core idle"
     )
     return msgspec.structs.replace(claim, measured=seen)
+
+
+def _opening_time(api: Api, claim: str, *, wanted_ms: float, measured_ms: float) -> Claim:
+    """With N in flight an answer takes N / rate, whoever limits the rate: where that was who asked,
+    a long time says nothing of the gateway."""
+    found = at_most(
+        claim,
+        wanted_ms,
+        measured=measured_ms,
+        unit="ms",
+        advice="the disk's sync or the loop's lag: see both below",
+    )
+    if found.verdict is Verdict.FAILS and _generator_gave_out(api):
+        why = f"{found.measured}, but what asked was the limit: ask from another machine"
+        return unmeasured(claim, why)
+    return found
+
+
+def _generator_gave_out(api: Api) -> bool:
+    return api.opens_per_s < OPENS_PER_S and 0 < api.cpu_busy < GENERATOR_BUSY
 
 
 def way_claims(ways: Iterable[Way], settings: Settings) -> Iterator[Claim]:

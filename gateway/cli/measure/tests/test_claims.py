@@ -84,6 +84,15 @@ def test_where_the_generator_gave_out_the_cost_of_an_opening_decides() -> None:
     assert next(iter(api_claims(dear))).verdict is Verdict.FAILS
 
 
+def test_where_the_generator_gave_out_long_answers_are_its_own() -> None:
+    idle = msgspec.structs.replace(API, opens_per_s=3_000.0, cpu_busy=0.4, open_p50_ms=20.0)
+    claims = list(api_claims(idle))
+    assert failing(claims) == []
+    (median,) = [one for one in claims if "median" in one.claim]
+    assert median.verdict is Verdict.UNMEASURED
+    assert "another machine" in median.measured
+
+
 def test_a_gateway_that_tells_no_cpu_time_is_judged_by_what_was_seen() -> None:
     silent = msgspec.structs.replace(API, opens_per_s=3_000.0, cpu_busy=0.0, open_cpu_us=0.0)
     assert next(iter(api_claims(silent))).verdict is Verdict.FAILS
