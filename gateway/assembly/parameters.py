@@ -4,7 +4,8 @@ from gateway.assembly import overload
 from gateway.config.settings import Settings
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
-from gateway.governance.rules import BreakerRules, RetryTokenRules, Slots
+from gateway.governance.rules import BreakerRules, RetryTokenRules, Rules, Slots
+from gateway.governance.wish import Wish
 from gateway.runtime.absence import Absence
 from gateway.runtime.admitting import Admitting
 from gateway.runtime.clock import Clock
@@ -53,6 +54,12 @@ class RowParts:
         self.intake: Intake | None = None
         self._clock = clock
         self._registry = registry
+        parameters.on_change = lambda: self.admission.renew(self._rules_of)
+
+    def _rules_of(self, wish: Wish) -> Rules:
+        """What holds for this wish now; the old rules, when its instance has left."""
+        target = self._registry.instance(wish.instance)
+        return self.parameters.rules_for(target) if target is not None else wish.rules
 
     def lead(self, openings: Openings) -> None:
         """New sessions pass the gate, and begin with the budget and the waits that hold then."""

@@ -35,10 +35,10 @@ class Row:
 
     def __init__(self) -> None:
         self.breaker, self.retries = Column(Breaker()), Column(RetryTokens())
-        rates = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
+        self.rates = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
         self.slots = Slots(concurrency.OfStepType()), Slots(concurrency.OfTarget())
-        pauses = Column(PushBack())
-        self.parts: Parts = (Deadline(), self.breaker, self.retries, pauses, *rates, *self.slots)
+        judges = Deadline(), self.breaker, self.retries, Column(PushBack())
+        self.parts: Parts = (*judges, *self.rates, *self.slots)
         self.waiting: dict[str, int] = {}
         self._closings = 0
 
@@ -116,6 +116,11 @@ class Row:
     def keys(self, wish: Wish) -> list[str]:
         """Where something may have become free when a permit of this wish is closed."""
         return [key for part in self.parts if (key := part.key(wish))]
+
+    def refill(self) -> None:
+        """Rates may have changed: a token awaited at an old rate could be far away."""
+        for column in self.rates:
+            column.states.clear()
 
     def queue(self, key: str) -> None:
         """One more waits at this key."""

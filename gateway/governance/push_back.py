@@ -40,7 +40,7 @@ class PushBack:
         if left_ms <= 0 and is_next:
             return ADMIT
         wait_ms = max(0.0, left_ms) + (0 if is_next else waiting) * PACE_MS
-        if wait_ms < wish.left_ms and (wish.is_head or waiting < MAX_WAITING):
+        if wait_ms < wish.patience_ms and (wish.is_head or waiting < MAX_WAITING):
             return Defer(self.name, self.key(wish), max(state, wish.now_ms))
         after_ms = max(1, math.ceil(wait_ms))
         message = f"{wish.pin or wish.instance} asked for a pause of another {after_ms} ms"

@@ -44,7 +44,7 @@ class RateLimit:
             return ADMIT
         ahead = 0 if is_next else waiting
         wait_ms = max(0.0, free_at_ms - wish.now_ms) + ahead * interval_ms
-        fits = wait_ms < wish.left_ms and (wish.is_head or waiting < rules.max_waiting)
+        fits = wait_ms < wish.patience_ms and (wish.is_head or waiting < rules.max_waiting)
         if fits and rules.on_excess is OnExcess.WAIT:
             return Defer(self.name, self.key(wish), max(free_at_ms, wish.now_ms))
         return Refuse(self.name, _refusal(self.key(wish), rules, wait_ms=wait_ms))

@@ -1,5 +1,7 @@
 """An attempt that wants to start, what it took, and how it was closed: the words of a row."""
 
+import math
+
 import msgspec
 
 from gateway.governance.outcome import Outcome
@@ -9,13 +11,16 @@ from gateway.governance.rules import Rules
 class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who wants to call whom. `pin`: `name@version`; `action` is empty for other calls.
 
-    `now_ms` is the row's clock (monotonic); `is_head`: it waited, and its turn has come.
+    `left_ms`: what the attempt may take once it is sent; `patience_ms`: what its session has left,
+    so how long it may wait. `now_ms` is the row's clock (monotonic); `is_head`: it waited, and its
+    turn has come.
     """
 
     rules: Rules
     step_type: str
     instance: str
     left_ms: int
+    patience_ms: float = math.inf
     now_ms: float = 0.0
     pin: str = ""
     action: str = ""

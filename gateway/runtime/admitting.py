@@ -6,6 +6,7 @@ its own until it is asked again.
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -131,16 +132,15 @@ class Admitting:
 
     def _wish(self, live: Live, call: CallState, *, target: Target, is_head: bool) -> Wish:
         created, now_ms = call.created, self._driver.now_ms(live)
-        left_ms = deadline.timeout_ms(
-            created.timeout_ms, live.state.deadline_at(now_ms), now_ms=now_ms
-        )
+        deadline_at_ms = live.state.deadline_at(now_ms)
         return Wish(
             rules=self._rules_for(target),
             step_type=created.step_type.value,
             instance=target.component_id,
             pin=_pin(target),
             action=created.action,
-            left_ms=left_ms,
+            left_ms=deadline.timeout_ms(created.timeout_ms, deadline_at_ms, now_ms=now_ms),
+            patience_ms=deadline_at_ms - now_ms if deadline_at_ms else math.inf,
             now_ms=self.admission.now_ms(),
             is_retry=call.number > 1 and was_sent(call),
             is_head=is_head,

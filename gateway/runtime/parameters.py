@@ -5,7 +5,7 @@ before it holds; whoever changes names the version that the change was made from
 never overwrite each other. Rules are made once per card and version.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -60,6 +60,8 @@ class LiveParameters:
     def __init__(self, defaults: Parameters) -> None:
         self._now = ParameterVersion(version=1, parameters=defaults)
         self._rules: dict[str, Rules] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        """Told after each change: whoever waits by the old rules is to be asked again."""
 
     @property
     def current(self) -> ParameterVersion:
@@ -70,6 +72,7 @@ class LiveParameters:
         if version.version >= self._now.version:
             self._now = version
             self._rules = {}
+            self.on_change()
 
     def rules_for(self, target: Target) -> Rules:
         """What holds for calls of this target now."""

@@ -16,6 +16,7 @@ from gateway.governance import queue_delay
 from gateway.governance.breaker import Phase
 from gateway.governance.governor import Row
 from gateway.governance.outcome import Outcome
+from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Admit, Defer, Refuse
 from gateway.governance.wish import Permit, Wish
 from gateway.runtime.clock import Clock
@@ -25,6 +26,7 @@ from gateway.runtime.lines import Lines, Waiting, WeightOf
 __all__ = ["Admission", "Load", "Waiting"]
 
 Wake = Callable[[Waiting], None]
+RulesOf = Callable[[Wish], Rules]
 Drop = Callable[[Waiting, AcpError], None]
 
 
@@ -124,6 +126,13 @@ class Admission:
         if waiting is not None:
             self.row.leave_queue(key)
             self.wake(waiting)
+
+    def renew(self, rules_of: RulesOf) -> None:
+        """The rules have changed: whoever waits goes by the new ones from now on."""
+        self.row.refill()
+        for key, queue in list(self._queues.items()):
+            queue.wish = msgspec.structs.replace(queue.wish, rules=rules_of(queue.wish))
+            self.wake_one(key)
 
     def depth(self, key: str) -> int:
         """How many wait at this key."""

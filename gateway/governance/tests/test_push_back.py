@@ -21,7 +21,7 @@ def test_nothing_is_sent_before_the_pause_is_over() -> None:
 
 
 def test_a_pause_longer_than_the_time_left_is_refused_with_the_time_to_come_back() -> None:
-    found = POLICY.check(told(5_000), wish(left_ms=1_000), waiting=0)
+    found = POLICY.check(told(5_000), wish(patience_ms=1_000), waiting=0)
     assert isinstance(found, Refuse)
     assert (found.error.reason, found.error.retry_after_ms) == ("RATE_LIMITED", 5_000)
 

@@ -50,7 +50,7 @@ def test_a_bucket_that_rested_holds_one_burst_and_no_more() -> None:
 
 
 def test_who_comes_too_early_waits_for_its_token_if_that_comes_in_time() -> None:
-    policy, asking = OfAction(), wish(rules(10), left_ms=150)
+    policy, asking = OfAction(), wish(rules(10), patience_ms=150)
     state, _ = policy.take(policy.fresh, asking)
     assert policy.check(state, asking, waiting=0) == Defer("rate_limit", "rate:c/x", 100.0)
     found = policy.check(state, asking, waiting=1)
@@ -61,7 +61,7 @@ def test_who_comes_too_early_waits_for_its_token_if_that_comes_in_time() -> None
 
 
 def test_refuse_means_at_once_and_says_when_the_next_token_comes() -> None:
-    policy, asking = OfAction(), wish(rules(10, on_excess=OnExcess.REFUSE), left_ms=60_000)
+    policy, asking = OfAction(), wish(rules(10, on_excess=OnExcess.REFUSE), patience_ms=60_000)
     state, _ = policy.take(policy.fresh, asking)
     found = policy.check(state, asking, waiting=0)
     assert isinstance(found, Refuse)
@@ -69,7 +69,7 @@ def test_refuse_means_at_once_and_says_when_the_next_token_comes() -> None:
 
 
 def test_no_more_wait_than_the_declared_number() -> None:
-    policy, asking = OfAction(), wish(rules(1_000), left_ms=60_000)
+    policy, asking = OfAction(), wish(rules(1_000), patience_ms=60_000)
     state, _ = policy.take(policy.fresh, asking)
     assert isinstance(policy.check(state, asking, waiting=2), Defer)
     assert isinstance(policy.check(state, asking, waiting=3), Refuse)

@@ -21,6 +21,7 @@ from gateway.governance.breaker import Circuit, Phase, phase_at
 from gateway.governance.parameters import Override, Parameters
 from gateway.governance.rules import BreakerRules, OnExcess, RateRules, RetryTokenRules, Slots
 from gateway.runtime.connection import Outgoing
+from gateway.runtime.parameters import ParameterVersion
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.fake_components import FakeConnection
 from gateway.runtime.tests.house import House
@@ -230,6 +231,18 @@ def test_an_attempt_that_got_little_of_its_own_time_blames_nobody() -> None:
     run(story())
 
 
+def test_a_late_answer_is_not_counted_a_second_time() -> None:
+    async def story() -> None:
+        house = House(parameters=RULES)
+        house.targets.connection.lines["pay"] = Said(response=b'{"output":1}', after_ms=5_500)
+        await house.ended(await house.open(ONE_ACTION % "pay"))
+        await asyncio.sleep(3)
+        assert (circuit(house).good, circuit(house).bad) == (0, 1)
+        house.check_permits()
+
+    run(story())
+
+
 # ---- streams and operations ----------------------------------------------------------------------
 
 
@@ -325,6 +338,27 @@ def test_a_wait_that_does_not_fit_is_refused_at_once_and_the_workflow_degrades()
         assert refused.error.reason == "RATE_LIMITED"
         assert (refused.error.retry_after_ms or 0) > 9_000
         assert [step.status.value for step in view.steps] == ["FAILED", "SUCCEEDED"]
+        house.check_permits()
+
+    run(story())
+
+
+def test_those_who_wait_go_by_the_new_rate_as_soon_as_it_is_changed() -> None:
+    async def story() -> None:
+        house = House(parameters=_limited(0.05))
+        house.parameters.on_change = lambda: house.admission.renew(
+            lambda wish: house.parameters.rules_for(house.targets.here[wish.instance])
+        )
+        opened = [await house.open(ONE_ACTION % "read", deadline_ms=90_000) for _ in range(4)]
+        await asyncio.sleep(1)
+        assert sent(house) == 1
+        changed = ParameterVersion(version=2, parameters=_limited(100))
+        house.parameters.apply(changed)
+        for session in opened:
+            assert (await house.ended(session)).status.value == "SUCCEEDED"
+        times = [e for s in opened for e in house.journal(s) if isinstance(e, AttemptStarted)]
+        assert times[-1].at_ms - times[0].at_ms <= 1_030, "nobody waits for a token of the old rate"
+        assert [event.parameter_version for event in times] == [1, 2, 2, 2]
         house.check_permits()
 
     run(story())
