@@ -13,7 +13,14 @@ import msgspec
 from acp_spec.model.card import Card
 from acp_spec.model.enums import StepType
 from gateway.governance.backoff import Backoff
-from gateway.governance.rules import BreakerRules, RateRules, RetryTokenRules, Rules, Slots
+from gateway.governance.rules import (
+    BreakerRules,
+    HedgeRules,
+    RateRules,
+    RetryTokenRules,
+    Rules,
+    Slots,
+)
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
 
@@ -56,6 +63,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rate: RateRules | None = None
     actions: dict[str, RateRules] = {}
     backoff: Backoff | None = None
+    hedge: HedgeRules | None = None
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +74,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     target: Slots = Slots()
     queues: Queues = Queues()
     backoff: Backoff = Backoff()
+    hedge: HedgeRules = HedgeRules()
     retry_budget: Budget = 8
     components: dict[str, Override] = {}
 
@@ -107,6 +116,7 @@ def rules_for(parameters: Parameters, card: Card, *, version: int) -> Rules:
         retries=override.retry_tokens or parameters.retry_tokens,
         rate=override.rate or _rate_of(card),
         actions=override.actions,
+        hedge=override.hedge or parameters.hedge,
     )
 
 

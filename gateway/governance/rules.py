@@ -80,6 +80,19 @@ class RateRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_waiting: Waiting = 1_024
 
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+HedgeDelay = Annotated[int, msgspec.Meta(ge=0, le=86_400_000)]
+
+
+class HedgeRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A second attempt, at another instance, of a call that only reads and is slow to answer."""
+
+    share: Share = 0.0
+    """Hedges a call, at most; 0: none. 0.05 cuts the tail and costs a twentieth more calls."""
+    after_ms: HedgeDelay = 0
+    """How slow; 0: slower than 95 of 100 calls of this action lately."""
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that holds for calls of one target now. `version`: of the parameters."""
 
@@ -89,4 +102,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     retries: RetryTokenRules = RetryTokenRules()
     rate: RateRules | None = None
     actions: dict[str, RateRules] = {}
+    hedge: HedgeRules = HedgeRules()
     version: int = 0

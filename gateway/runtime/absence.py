@@ -14,7 +14,7 @@ from acp_spec.model.enums import ROLE_OF_STEP, Boundary, StepRole
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.session import Deviation
 from gateway.engine.definition import PinMode
-from gateway.engine.events import CallCreated
+from gateway.engine.events import AttemptStarted, CallCreated
 from gateway.engine.states import CallState, SessionState
 from gateway.runtime.clock import Clock
 from gateway.runtime.queueing import Waiting
@@ -67,6 +67,21 @@ class Absence:
         """Where an attempt would go now; nobody waits for it."""
         found = self._now(state, call)
         return found.target if isinstance(found, Found) else None
+
+    def another(self, state: SessionState, first: AttemptStarted) -> Target | None:
+        """Another instance of the version that serves already; None: there is none to call."""
+
+        def is_out(target: Target) -> bool:
+            blocked = self.avoid is not None and self.avoid(target)
+            return blocked or target.component_id == first.instance
+
+        pin = f"{first.component}@{first.version}"
+        target = self._targets.pick(pin, state.session_id, avoid=is_out)
+        return None if target is None or is_out(target) else target
+
+    def instance(self, component_id: str) -> Target | None:
+        """That very instance, while it is registered."""
+        return self._targets.instance(component_id)
 
     def _gone_since_ms(self, call: CallState, now_ms: int) -> int:
         """Since when nobody serves the pin: what is gone for long is not waited for again."""

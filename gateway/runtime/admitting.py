@@ -15,9 +15,9 @@ import msgspec
 from acp_spec.model.context import Signals
 from acp_spec.model.enums import Boundary, StepType
 from acp_spec.model.errors import AcpError
-from gateway.engine import recovery
+from gateway.engine import hedges, recovery
 from gateway.engine.around import Around
-from gateway.engine.events import AnyEvent, AttemptStarted, Deferred, Refused
+from gateway.engine.events import AnyEvent, AttemptEnded, AttemptStarted, Deferred, Refused
 from gateway.engine.sla_samples import BAR
 from gateway.engine.states import AttemptState, CallState, SessionState
 from gateway.governance import breaker, budget, deadline, retry_tokens, sandbox_demands
@@ -28,6 +28,7 @@ from gateway.runtime.absence import Absence, Found
 from gateway.runtime.claims import claim, still_waits, tell_demand
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
+from gateway.runtime.hedging import Hedging
 from gateway.runtime.live import Live
 from gateway.runtime.open_permits import OpenPermits
 from gateway.runtime.queueing import Admission, Waiting
@@ -71,6 +72,7 @@ class Admitting:
         self._contexts = contexts
         self._rules_for = rules_for
         self.permits = OpenPermits(admission)
+        self.hedging = Hedging()
         absence.avoid = self.is_blocked
         self.bar: AskBar = no_bar
         """Whether a breach of the workflow's contract stands against a call."""
@@ -130,6 +132,47 @@ class Admitting:
         self.permits.put((call.created.call_id, call.number), verdict)
         return self._started(live, call, found=found, wish=wish, phase=phase)
 
+    def hedge(self, live: Live, call_id: str) -> AttemptStarted | None:
+        """A second attempt of a call, at another instance, if one is free for it now."""
+        call = live.state.calls[call_id]
+        first = call.started(call.number)
+        if self.stopped or first is None or not call.is_out(call.number):
+            return None
+        target = self._absence.another(live.state, first)
+        if target is None:
+            return None
+        wish = msgspec.structs.replace(
+            self._wish(live, call, target=target, is_head=False), is_retry=True
+        )
+        permit = self.admission.start_now(wish) if self.hedging.may_hedge(wish) else None
+        if permit is None:
+            return None
+        self.hedging.hedged(wish)
+        self.permits.put((call_id, call.number + 1), permit)
+        phase = breaker.phase_at(self.admission.row.circuit(wish), wish.now_ms)
+        started = self._started(live, call, found=Found(target), wish=wish, phase=phase)
+        lease = budget.lease(live.state.budget_left - 1, call.lease_most - 1)
+        return msgspec.structs.replace(
+            started,
+            attempt=call.number + 1,
+            lease=min(started.lease, max(0, lease)),
+            wait_ms=0,
+            queued_at_ms=started.at_ms,
+            hedge_after_ms=0,
+            hedge=True,
+        )
+
+    def answered_well(self, live: Live, call: CallState, *, ended: AttemptEnded) -> None:
+        """How long a good answer took: what a later one's hedge is reckoned by."""
+        started = call.started(ended.attempt)
+        if started is None or not hedges.may_have_one(call):
+            return
+        target = self._absence.instance(started.instance)
+        if target is None or not self._rules_for(target).hedge.share:
+            return
+        wish = self._wish(live, call, target=target, is_head=False)
+        self.hedging.served(wish, ended.service_ms or ended.at_ms - started.at_ms)
+
     def _wish(self, live: Live, call: CallState, *, target: Target, is_head: bool) -> Wish:
         created, now_ms = call.created, self._driver.now_ms(live)
         deadline_at_ms = live.state.deadline_at(now_ms)
@@ -170,6 +213,7 @@ class Admitting:
             signals=self.signals_of(live.state, call, target=target),
             parameter_version=wish.rules.version,
             deviation=found.deviation,
+            hedge_after_ms=self.hedging.began(wish) if hedges.may_have_one(call) else 0,
         )
 
     def _lease(self, live: Live, call: CallState, *, wish: Wish, phase: breaker.Phase) -> int:

@@ -20,7 +20,16 @@ from acp_spec.model.errors import Reason
 from gateway.engine import recovery
 from gateway.engine.advance import advance
 from gateway.engine.around import Around
-from gateway.engine.commands import Advance, Call, Command, Decide, End, Record, StartTimer
+from gateway.engine.commands import (
+    Advance,
+    Call,
+    Command,
+    Decide,
+    End,
+    Hedge,
+    Record,
+    StartTimer,
+)
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
     AnyEvent,
@@ -64,6 +73,9 @@ class Executor(Protocol):
 
     def act(self, live: Live, command: Command) -> None:
         """Reach the outside. The event behind this is written; WRITEs wait for the sync."""
+
+    def hedge(self, live: Live, call_id: str) -> AnyEvent | None:
+        """Start a second attempt elsewhere, as an event; None: the first one goes on alone."""
 
     def around(self, live: Live, call: CallState) -> Around:
         """What is known of the target now, for a recovery decision."""
@@ -219,7 +231,7 @@ class Driver:
             match item:
                 case Advance():
                     wants_advance = True
-                case Call() | Decide():
+                case Call() | Decide() | Hedge():
                     event = self._ask(live, item)
                     if event is not None:
                         todo.appendleft(event)  # applied before anything else is asked: one budget
@@ -234,9 +246,11 @@ class Driver:
         self._commit(live, before, record=record, acts=acts)
         self.executor.settled(live)
 
-    def _ask(self, live: Live, command: Call | Decide) -> AnyEvent | None:
+    def _ask(self, live: Live, command: Call | Decide | Hedge) -> AnyEvent | None:
         """Governance and policy: run once, their result is an event."""
         call = live.state.calls[command.call_id]
+        if isinstance(command, Hedge):
+            return self.executor.hedge(live, command.call_id)
         if isinstance(command, Call):
             if call.phase is not Phase.READY or command.call_id in live.waiting:
                 return None

@@ -76,6 +76,9 @@ class Executors:
     def around(self, live: Live, call: CallState) -> Around:
         return self.admitting.around(live, call)
 
+    def hedge(self, live: Live, call_id: str) -> AnyEvent | None:
+        return self.admitting.hedge(live, call_id)
+
     def settled(self, live: Live) -> None:
         self._permits.settle(live.state)
 
@@ -192,6 +195,8 @@ class Executors:
         if call.is_out(command.attempt) and ended is not None:
             good = ended.error is None
             beaten = hedges.superseded(call, command.attempt, at_ms=ended.at_ms) if good else ()
+            if good:
+                self.admitting.answered_well(live, call, ended=ended)
             self._driver.feed(live, *beaten, ended)
             self._cancel_overdue(live, command, answer=answer)
         elif hedges.tells(call, command.attempt, answered=answer.answered, failure=answer.error):

@@ -81,8 +81,9 @@ class Telemetry:
         )
         if started is None:
             return
-        outcome = event.error.reason if event.error else "OK"
-        if event.error is not None:
+        outcome = "SUPERSEDED" if event.superseded_by else "OK"
+        if event.error is not None and not event.superseded_by:
+            outcome = event.error.reason
             log.info(
                 "attempt_failed",
                 session_id=state.session_id,

@@ -85,6 +85,10 @@ class Admission:
             case Refuse():
                 return self._make_room(verdict, wish, waiting=waiting)
 
+    def start_now(self, wish: Wish) -> Permit | None:
+        """Admit, or nothing: for whom it is not worth waiting."""
+        return self.row.take(wish) if isinstance(self.row.check(wish), Admit) else None
+
     def observe(
         self, permit: Permit, outcome: Outcome, *, retry_after_ms: int = 0
     ) -> Permit | None:

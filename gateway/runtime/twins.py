@@ -178,6 +178,10 @@ class Twins:
             return Around(at_ms=self._driver.now_ms(live))
         return self._inner.around(live, call)
 
+    def hedge(self, live: Live, call_id: str) -> AnyEvent | None:
+        """A twin sends nothing twice."""
+        return None if live.state.opened.twin_of else self._inner.hedge(live, call_id)
+
     def settled(self, live: Live) -> None:
         self._inner.settled(live)
 
