@@ -192,7 +192,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     openings = _openings(ground, driver, workflows=workflows)
     row.lead(openings)
-    twins = rolling.stand_before(driver, executors, openings=openings)
+    twins = rolling.stand_before(driver, executors, openings=openings, erasing=erasing)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
     kept = _Kept(registry, workflows, tokens, rolling=rolling, row=row, contexts=contexts)
     services = _services(ground, kept, sessions=sessions, outbox=outbox)

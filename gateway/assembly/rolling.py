@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from gateway.runtime.driver import Driver
+from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.opening import Openings
 from gateway.runtime.registry import Registry
@@ -27,14 +28,16 @@ class Rolling:
     traffic: RolloutTraffic
     replays: Replays = field(init=False)
 
-    def stand_before(self, driver: Driver, executors: Executors, *, openings: Openings) -> Twins:
+    def stand_before(
+        self, driver: Driver, executors: Executors, *, openings: Openings, erasing: Erasing
+    ) -> Twins:
         """Have a say at openings, and take twins aside before they reach the executors."""
         twins = Twins(driver, executors)
         driver.executor = twins
         openings.traffic = self.traffic
         self.traffic.backoff = openings.backoff
         self.traffic.attach(driver, twins)
-        self.replays = Replays(driver, openings, twins)
+        self.replays = Replays(driver, openings, twins, erasing.erase_twin)
         return twins
 
 

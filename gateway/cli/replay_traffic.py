@@ -71,6 +71,9 @@ def replay_traffic(
     strict: Annotated[
         bool, typer.Option(help="The interval's worse end must keep the limit too.")
     ] = False,
+    keep: Annotated[
+        bool, typer.Option(help="Keep the replays on the gateway, to look at.")
+    ] = False,
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,
@@ -90,7 +93,7 @@ def replay_traffic(
         strict=strict,
     )
     candidates = tuple(one for text in candidate for one in text.split(",") if one)
-    asked = _Asked(workflow, candidates, tuple(ignore or ()))
+    asked = _Asked(workflow, candidates, tuple(ignore or ()), keep)
     with connected(out, gateway, token=token) as remote:
         replayed = _replay_all(out, remote, asked=asked, recorded=_recorded(source, limit=limit))
     found = verdict(replayed.pairs, limits)
@@ -106,6 +109,7 @@ class _Asked:
     workflow: str
     candidates: tuple[str, ...]
     ignore: tuple[str, ...]
+    keep: bool
 
 
 def _recorded(source: Path, *, limit: int) -> Iterator["Trajectory"]:
@@ -173,6 +177,7 @@ def _runner(remote: "Gateway", asked: _Asked) -> Callable[["Trajectory"], "Repla
             workflow=asked.workflow,
             candidates=asked.candidates,
             trajectory=payload(msgspec.json.encode(one)),
+            keep=asked.keep,
         )
         try:
             return remote.post_and_wait(ReplayResult, "/v1/replays", body=request, wait_s=WAIT_S)

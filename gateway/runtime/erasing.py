@@ -91,6 +91,11 @@ class Erasing:
             if key.session_id == opened.session_id:
                 self._driver.committer.delete(Table.INDEX, row)
 
+    async def erase_twin(self, session_id: str) -> None:
+        """Destroy a twin that has told all it had to tell: it is in no trajectory file."""
+        self._driver.committer.put(Table.META, erasing_row(session_id), b"")
+        await self._destroy(session_id)
+
     async def finish(self) -> int:
         """Finish what a crash interrupted; the number of sessions."""
         rows = list(self._store.scan(Table.META, erasing_row()))

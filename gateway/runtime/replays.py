@@ -6,6 +6,7 @@ trajectory, and waits behind all callers like every twin.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -36,11 +37,13 @@ MARK = RolloutMark(rollout="replay", stage="REPLAY", arm=Arm.CANDIDATE.value)
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`workflow`: name or name@range; `candidates`: `component@version` in place of what would
-    serve; `trajectory`: the recorded session, as it was exported."""
+    serve; `trajectory`: the recorded session, as it was exported. `keep`: the replay can be looked
+    at later; else it is erased, because deleting the recorded session would not delete it."""
 
     workflow: NonEmpty
     candidates: tuple[str, ...] = ()
     trajectory: Payload = ABSENT
+    keep: bool = False
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,6 +69,7 @@ class Replays:
     driver: Driver
     openings: Openings
     twins: Twins
+    erase: Callable[[str], Awaitable[None]]
 
     async def run(self, request: ReplayRequest, principal: Principal) -> ReplayResult:
         """Run it to its end. Raises INVALID_REQUEST, NOT_FOUND, or OVERLOADED when there was no
@@ -85,6 +89,8 @@ class Replays:
             raise AcpFailure(
                 error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
             )
+        if not request.keep:
+            await self.erase(end.state.session_id)
         return _result(end.state, uncovered=end.uncovered)
 
     def _wish(

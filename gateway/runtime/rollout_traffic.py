@@ -117,14 +117,21 @@ class RolloutTraffic:
             session_key=opening.request.session_key,
         )
         for rollout in sorted(self._rollouts.active, key=lambda one: _LAYER[one.spec.subject.kind]):
-            name = intent.workflow.name if intent.workflow else ""
-            if rollout.spec.workflows and name not in rollout.spec.workflows:
+            arm = self._arm(rollout, intent, session=session)
+            if arm is None:
                 continue
             tried = self._tried(rollout, intent, opening=opening, catalog=catalog)
-            arm = rules.place(rollout, session) if tried is not None else None
-            if tried is not None and arm is not None:
+            if tried is not None:
                 intent = _placed(rollout, intent, tried=tried, arm=arm)
         return intent
+
+    def _arm(self, rollout: Rollout, intent: Intent, *, session: Session) -> Arm | None:
+        """Its place by the hash, which is asked first; nobody is given what is not there."""
+        name = intent.workflow.name if intent.workflow else ""
+        if rollout.spec.workflows and name not in rollout.spec.workflows:
+            return None
+        arm = rules.place(rollout, session)
+        return arm if arm is not None and self._rollouts.is_there(rollout) else None
 
     def _tried(
         self, rollout: Rollout, intent: Intent, *, opening: Opening, catalog: Catalog

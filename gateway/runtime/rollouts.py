@@ -34,6 +34,9 @@ TICK_S: Final = 0.25
 """How often rollouts are judged: a proven harm goes on for no longer than that."""
 KEEP_S: Final = 1.0
 """How often a stage's clock goes to disk: a kill takes back no more of it."""
+PUT_EVERY_MS: Final = 20.0
+"""A row has some kilobytes: under heavy traffic samples share one. A kill may take a look's worth
+of them back, which are missing by chance; none is ever counted twice."""
 RUNNING_MAX: Final = 16
 """Each costs a hash per opening and a judgement per tick."""
 FINISHED_MAX: Final = 500
@@ -111,6 +114,8 @@ class Rollouts:
         self._clock = clock = parts.clock
         self._metrics = parts.metrics
         self._kept: dict[str, Kept] = {}
+        self._put_ms: dict[str, float] = {}
+        self._unkept: set[str] = set()
         self._wake = asyncio.Event()
         self._looked_ms = clock.monotonic_ms()
         self._kept_ms = self._looked_ms
@@ -171,14 +176,23 @@ class Rollouts:
         kept = self._kept.get(rollout_id)
         return None if kept is None or kept.rollout.over else kept.rollout
 
+    def is_there(self, rollout: Rollout) -> bool:
+        """Whether the candidate could serve a session now."""
+        return self._versions.of(rollout.spec.subject).available(rollout.spec.subject)
+
     def update(self, rollout_id: str, change: Callable[[Rollout], Rollout]) -> None:
-        """Put a sample in: on disk with the end of the session that it comes from."""
+        """Put a sample in: on disk with the end of the session that it comes from, unless another
+        one went there just now; then with the next, or the next look."""
         kept = self._kept.get(rollout_id)
         if kept is None or kept.rollout.over:
             return
         rollout = change(kept.rollout)
         if rollout is not kept.rollout:
-            self._keep(msgspec.structs.replace(kept, rollout=rollout))
+            now_ms = self._clock.monotonic_ms()
+            is_due = now_ms - self._put_ms.get(rollout_id, 0.0) >= PUT_EVERY_MS
+            if not is_due:
+                self._unkept.add(rollout_id)
+            self._keep(msgspec.structs.replace(kept, rollout=rollout), on_disk=is_due)
 
     # ---- time ------------------------------------------------------------------------------------
 
@@ -205,6 +219,7 @@ class Rollouts:
         is_time_to_keep = now_ms - self._kept_ms >= KEEP_S * 1000
         if is_time_to_keep:
             self._kept_ms = now_ms
+        unkept = frozenset(self._unkept)
         for rollout_id in [rollout.rollout_id for rollout in self.active]:
             kept = self._kept[rollout_id]  # read anew: the one before may have waited for the disk
             after = self._ticked(kept.rollout, elapsed_ms)
@@ -212,7 +227,7 @@ class Rollouts:
                 await self._by_its_rules(kept.rollout, after, tenant=kept.tenant)
             else:
                 kept = msgspec.structs.replace(kept, rollout=after)
-                self._keep(kept, on_disk=is_time_to_keep)
+                self._keep(kept, on_disk=is_time_to_keep or rollout_id in unkept)
 
     def _ticked(self, rollout: Rollout, elapsed_ms: float) -> Rollout:
         subject, at_ms = rollout.spec.subject, self._clock.now_ms()
@@ -258,6 +273,8 @@ class Rollouts:
         rollout_id = kept.rollout.rollout_id
         before, self._kept[rollout_id] = self._kept.get(rollout_id), kept
         if on_disk:
+            self._put_ms[rollout_id] = self._clock.monotonic_ms()
+            self._unkept.discard(rollout_id)
             key = _ROW + rollout_id.encode()
             self._durable.put(Table.GOVERNANCE, key, msgspec.json.encode(kept))
         if before is None or _moved(before.rollout, kept.rollout):
@@ -305,6 +322,7 @@ class Rollouts:
         finished.sort(key=lambda rollout: rollout.changed_at_ms)
         for rollout in finished[: max(0, len(finished) - FINISHED_MAX + 1)]:
             del self._kept[rollout.rollout_id]
+            self._put_ms.pop(rollout.rollout_id, None)
             self._durable.delete(Table.GOVERNANCE, _ROW + rollout.rollout_id.encode())
 
     def _find(self, rollout_id: str) -> Kept:

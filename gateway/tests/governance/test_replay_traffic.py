@@ -164,3 +164,14 @@ def test_nonsense_inside_a_record_is_an_answer_nobody_finds(recorded: Desk) -> N
     assert reply.status == 200, reply.text
     assert reply.json["uncovered"] == ["post: past.post"]
     posted_once(recorded)
+
+
+def test_a_replay_is_gone_when_it_has_told_what_it_had_to_tell(recorded: Desk) -> None:
+    trajectory = recorded.client.trajectory(recorded.replies[0]["session_id"])
+    body = {"workflow": "past", "candidates": ["past@2.0.0"], "trajectory": trajectory}
+    gone = recorded.client.post("/v1/replays", body).json["session_id"]
+    assert recorded.client.get(f"/v1/sessions/{gone}").status == 404
+    kept = recorded.client.post("/v1/replays", body | {"keep": True}).json["session_id"]
+    shown = recorded.client.trajectory(kept)
+    assert shown["twin_of"] == trajectory["session_id"]
+    assert shown["rollouts"][0]["rollout"] == "replay"

@@ -30,11 +30,17 @@ def slower(**over: object) -> dict[str, object]:
 
 
 def settled(one: Desk, rollout: str) -> Any:
-    """The rollout once no twin is under way: its samples stand still."""
-    for _ in range(2_000):
+    """The rollout once no twin is under way and it was looked at since: its samples are on disk."""
+    looks = 0
+    watched = -1
+    for _ in range(5_000):
         text = one.client.get("/metrics").text
         if "acp_twins_running 0.0" in text and "acp_twins_waiting 0.0" in text:
-            return one.rollout(rollout)
+            view = one.rollout(rollout)
+            looks += view["observed_ms"] != watched
+            watched = view["observed_ms"]
+            if looks > 3:
+                return view
     raise AssertionError("twins never ended")
 
 
