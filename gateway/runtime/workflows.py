@@ -6,6 +6,7 @@ that run on it must go on. Who is registered now is told (`Advice`), and only am
 """
 
 import hashlib
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -71,6 +72,7 @@ class Workflows:
         self._versions: dict[str, dict[str, _Known]] = {}
         self._active: dict[str, str] = {}
         self._by_digest: dict[str, tuple[str, str]] = {}
+        self._named: dict[str, frozenset[str]] = {}
         self._parsed: OrderedDict[str, Workflow] = OrderedDict()
         self.permit: PermitActivation = activate_all
         """Asked before a version becomes active; the assembly puts the board here."""
@@ -207,7 +209,7 @@ class Workflows:
         return tuple(
             name
             for name, version in sorted(self._active.items())
-            if any(step.component == component for step in self._workflow(name, version).steps)
+            if component in self._components_of(name, version)
         )
 
     # ---- inside --------------------------------------------------------------------------------
@@ -251,6 +253,7 @@ class Workflows:
         known = self._versions[name].pop(version, None)
         if known is not None:
             self._by_digest.pop(known.sha256, None)
+            self._named.pop(known.sha256, None)
         if self._active.get(name) == version:
             del self._active[name]
         if not self._versions[name]:
@@ -269,7 +272,16 @@ class Workflows:
         self._cache(workflow)
         return workflow
 
+    def _components_of(self, name: str, version: str) -> frozenset[str]:
+        """Whom its steps name; known without reading the file again, for every removal asks."""
+        digest = self._versions[name][version].sha256
+        if digest not in self._named:
+            self._workflow(name, version)
+        return self._named[digest]
+
     def _cache(self, workflow: Workflow) -> None:
+        named = {sys.intern(step.component) for step in workflow.steps if step.component}
+        self._named[workflow.source_digest] = frozenset(named)
         self._parsed[workflow.source_digest] = workflow
         if len(self._parsed) > PARSED_MAX:
             self._parsed.popitem(last=False)

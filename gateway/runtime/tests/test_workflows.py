@@ -149,3 +149,21 @@ def test_a_contract_of_an_older_kind_is_ignored_loudly_and_its_workflow_still_ru
     WriteThrough(store).put(Table.WORKFLOW, key, msgspec.json.encode(row))
     assert on(store).resolve("hotline").contract == NO_CONTRACT
     assert "contract_ignored" in caplog.text
+
+
+class ReadsCounted(MemoryStore):
+    reads = 0
+
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        self.reads += 1
+        return super().get(table, key)
+
+
+def test_who_names_a_component_is_known_without_reading_every_file_again() -> None:
+    store = ReadsCounted()
+    kept = on(store)
+    for number in range(PARSED_MAX + 5):
+        put(kept, "1.0.0", f"w{number}")
+    store.reads = 0
+    assert kept.naming("nobody") == ()
+    assert store.reads == 0
