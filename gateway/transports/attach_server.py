@@ -5,6 +5,7 @@ stop of the gateway: whatever waits here also waits for the link's end.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Final, TypeAlias
 
@@ -29,6 +30,8 @@ CONTROL_RPC: Final = "/acp.v1.Attach/Control"
 CALLS_RPC: Final = "/acp.v1.Attach/Calls"
 # As long as a caller's first bytes may take anywhere; a stream that says nothing costs a task.
 FIRST_MESSAGE_S: Final = 10.0
+# A peer that does not read for so long loses the status of the stream, not only its content.
+WRITTEN_WITHIN_S: Final = 2.0
 STATUS_MESSAGE_MAX: Final = 1_000
 _STATUS: Final = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -56,7 +59,8 @@ class AttachHandler:
             await _abort(failure.error, context)
             return
         try:
-            await _both(link, self._hear(link, context), writing=write_all(link.control, context))
+            writing = Writing(link.control, context, join=frames.control)
+            await _both(link, self._hear(link, context), writing=writing)
         finally:
             self._hub.dropped(link)
         if link.why is not None:
@@ -80,7 +84,8 @@ class AttachHandler:
         try:
             attached.connection.receive(received)
             reading = _read_all(context, receive)
-            await _both(link, reading, writing=write_all(link.calls, context, of_calls=True))
+            writing = Writing(link.calls, context, join=frames.gateway_calls)
+            await _both(link, reading, writing=writing)
         finally:
             self._hub.dropped(link)
         if link.why is not None:
@@ -136,21 +141,51 @@ async def _read_all(context: Context, receive: Callable[[bytes], None]) -> None:
         receive(data)
 
 
-async def write_all(outbox: Outbox, context: Context, *, of_calls: bool = False) -> None:
-    """Write what is put on the stream, a message per tick."""
-    await pump(
-        outbox, join=frames.gateway_calls if of_calls else frames.control, write=context.write
-    )
+class Writing:
+    """Writes what is put on a stream, a message per tick, until it is stopped.
+
+    A write that is cut off half-way would keep gRPC from sending the stream's status: the component
+    would wait for an end that never comes.
+    """
+
+    def __init__(
+        self, outbox: Outbox, context: Context, *, join: Callable[[list[bytes]], bytes]
+    ) -> None:
+        self._outbox = outbox
+        self._context = context
+        self._join = join
+        self._is_busy = False
+        self._is_over = False
+
+    async def run(self) -> None:
+        """Ends after the write that runs when it is stopped."""
+        with contextlib.suppress(_Stopped):
+            await pump(self._outbox, join=self._join, write=self._write)
+
+    async def _write(self, data: bytes) -> None:
+        self._is_busy = True
+        await self._context.write(data)
+        self._is_busy = False
+        if self._is_over:
+            raise _Stopped
+
+    async def stop(self, running: "asyncio.Future[None]") -> None:
+        """See the write that runs to its end, if the peer takes it."""
+        self._is_over = True
+        if self._is_busy:
+            await asyncio.wait({running}, timeout=WRITTEN_WITHIN_S)
 
 
-async def _both(
-    link: Link, reading: Coroutine[None, None, None], *, writing: Coroutine[None, None, None]
-) -> None:
+class _Stopped(Exception):
+    pass
+
+
+async def _both(link: Link, reading: Coroutine[None, None, None], *, writing: Writing) -> None:
     """Read and write until the peer ends its side or the link is over; whatever ended it is kept.
 
     At the link's end what is still in the outbox (the reason, say) is not waited for.
     """
-    tasks = [asyncio.ensure_future(work) for work in (reading, writing, link.over())]
+    tasks = [asyncio.ensure_future(work) for work in (reading, writing.run(), link.over())]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
@@ -161,6 +196,7 @@ async def _both(
                 log.info("attach_stream_broke", cause=repr(problem))
     finally:
         link.end()
+        await writing.stop(tasks[1])
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

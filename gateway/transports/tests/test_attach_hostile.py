@@ -47,6 +47,25 @@ def test_an_answer_after_its_time_is_told_as_late_once() -> None:
     run(story())
 
 
+def test_a_stream_that_is_being_written_to_ends_with_its_reason() -> None:
+    """A write that was cut off half-way kept gRPC from sending the status: nothing ended."""
+
+    async def story() -> None:
+        async with attach_house() as house, raw_peer(house) as peer:
+            await peer.attach()
+            (link,) = house.hub.links()
+            link.calls.put_body(("large", 1), b"x" * 4_000_000)
+            while not link.calls.is_empty:
+                assert await peer.calls.read() is not grpc.aio.EOF
+                if len(link.calls) == 1:
+                    link.end(error(Reason.ALREADY_EXISTS, "this instance has attached anew"))
+            async with asyncio.timeout(5):
+                refused = await peer.refusal(peer.calls)
+            assert refused.reason == Reason.ALREADY_EXISTS.value
+
+    run(story())
+
+
 def test_unknown_calls_and_duplicate_answers_are_acknowledged_and_dropped() -> None:
     async def story() -> None:
         async with attach_house() as house, raw_peer(house) as peer:
