@@ -15,9 +15,11 @@ import grpc
 from acp_spec.bindings.fields import ACP_ERROR_TRAILER
 from conformance_tests.broken.grpc_layer import GrpcLayer, GrpcRule
 from conformance_tests.broken.http_layer import App, HttpLayer, Receive, Rule, Scope, Send
+from conformance_tests.broken.tcp_layer import TcpRule
 from conformance_tests.raw.grpc_bytes import GrpcBytes
 from conformance_tests.raw.http1 import Target, request_bytes, send
 from conformance_tests.stage.actors import Ear
+from conformance_tests.stage.attach_link import Between
 from conformance_tests.stage.http_stage import serve_app
 
 FORWARD_S = 40.0
@@ -35,6 +37,10 @@ class BrokenGateway:
     stage: Callable[[], Rule] | None = None
     rpc: Callable[[], GrpcRule] | None = None
     ear: Callable[[], Ear] | None = None
+    tcp: Callable[[], TcpRule] | None = None
+    """On the bytes of its gRPC port."""
+    between: Callable[[], Between] | None = None
+    """On the streams of components that attach."""
     without_health: bool = False
     fails_with: tuple[str, ...] = ()
     why_with: str = ""

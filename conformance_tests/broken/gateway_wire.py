@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from conformance_tests.broken import rules
+from conformance_tests.broken import rules, wire_rules
 from conformance_tests.broken.gateway import BrokenGateway
 from conformance_tests.broken.grpc_layer import GrpcForward, GrpcReply, GrpcRequest, GrpcRule
 from conformance_tests.broken.http_layer import Forward, Reply, Request
@@ -304,6 +304,24 @@ PAYLOADS = (
 )
 
 BINDINGS = (
+    BrokenGateway(
+        requirement="GRP-011",
+        does="holds on to a connection that is no HTTP/2",
+        because=wire_rules.NOT_CLOSED,
+        tcp=wire_rules.holds_on,
+    ),
+    BrokenGateway(
+        requirement="GRP-012",
+        does="answers a message that is longer than it says",
+        because=wire_rules.ANSWERED,
+        tcp=wire_rules.answers_anything,
+    ),
+    BrokenGateway(
+        requirement="GRP-013",
+        does="turns the next client away after a storm",
+        because=wire_rules.NOT_SERVED,
+        tcp=wire_rules.turns_away,
+    ),
     BrokenGateway(
         requirement="HTT-004",
         does="answers JSON as text/plain",

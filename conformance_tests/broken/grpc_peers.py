@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from conformance_tests.broken import wire_rules
 from conformance_tests.broken.grpc_layer import GrpcForward, GrpcReply, GrpcRequest, GrpcRule
 from conformance_tests.broken.peer import BrokenPeer
 from conformance_tests.messages.tree import Tree, from_proto, to_proto
@@ -75,6 +76,24 @@ async def _another_card(request: GrpcRequest, forward: GrpcForward) -> GrpcReply
 
 
 PEERS = (
+    BrokenPeer(
+        requirement="GRP-011",
+        does="holds on to a connection that is no HTTP/2",
+        because=wire_rules.NOT_CLOSED,
+        tcp=wire_rules.holds_on,
+    ),
+    BrokenPeer(
+        requirement="GRP-012",
+        does="answers a message that is longer than it says",
+        because=wire_rules.ANSWERED,
+        tcp=wire_rules.answers_anything,
+    ),
+    BrokenPeer(
+        requirement="GRP-013",
+        does="turns the next client away after a storm",
+        because=wire_rules.NOT_SERVED,
+        tcp=wire_rules.turns_away,
+    ),
     BrokenPeer(
         requirement="PAY-004",
         does="reads a payload without bytes as a wrong one",

@@ -15,6 +15,7 @@ from conformance_tests.broken.gateway_process import GatewayProcess, running_gat
 from conformance_tests.broken.http_layer import HttpLayer
 from conformance_tests.broken.peer import TOKEN, BrokenPeer, attaching, serving
 from conformance_tests.broken.peers import peers_of
+from conformance_tests.broken.tcp_layer import before_port
 from conformance_tests.broken.verdicts import Caught, judge, not_green
 from conformance_tests.runner.component_suite import Options, run_component
 from conformance_tests.runner.fixtures import Fixtures
@@ -23,6 +24,7 @@ from conformance_tests.runner.library import library
 from conformance_tests.runner.requirements import Party
 from conformance_tests.runner.results import Run
 from conformance_tests.stage.actors import as_it_came
+from conformance_tests.stage.attach_link import NOTHING
 
 AT_ONCE = 2
 """Most of a run waits, so that two side by side keep one core busy and no clock late."""
@@ -121,12 +123,19 @@ class House:
         cases = library(Party.GATEWAY)
         chosen = tuple(c.id for c in cases if restarting or "restart" not in c.needs)
         layer = None if peer is None or peer.stage is None else peer.stage()
-        around = Surroundings(
-            restart=self._restart,
-            layer=None if layer is None else lambda app: HttpLayer(app, layer),
-            ear=as_it_came if peer is None or peer.ear is None else peer.ear(),
-        )
-        async with before(peer, self.process.http, grpc_url=self.process.grpc) as urls:
+        tcp = None if peer is None or peer.tcp is None else peer.tcp()
+        async with (
+            before(peer, self.process.http, grpc_url=self.process.grpc) as urls,
+            before_port(self.process.grpc, tcp) as wire_url,
+        ):
+            around = Surroundings(
+                restart=self._restart,
+                layer=None if layer is None else lambda app: HttpLayer(app, layer),
+                ear=as_it_came if peer is None or peer.ear is None else peer.ear(),
+                attach_url=self.process.grpc,
+                wire_url=wire_url,
+                between=NOTHING if peer is None or peer.between is None else peer.between(),
+            )
             options = Options(targets=urls, kind=Party.GATEWAY, fixtures=self.fixtures, only=chosen)
             return await run_gateway(options, around)
 

@@ -19,6 +19,7 @@ from conformance_tests.broken.attach_layer import AttachRule, LayeredDialling
 from conformance_tests.broken.base import make
 from conformance_tests.broken.grpc_layer import GrpcLayer, GrpcRule
 from conformance_tests.broken.http_layer import App, HttpLayer, Rule
+from conformance_tests.broken.tcp_layer import TcpRule, before_port
 from conformance_tests.stage.http_stage import serve_app
 
 
@@ -34,6 +35,7 @@ class BrokenPeer:
     does: str
     http: Callable[[], Rule] | None = None
     grpc: Callable[[], GrpcRule] | None = None
+    tcp: Callable[[], TcpRule] | None = None
     attach: Callable[[], AttachRule] | None = None
     card: Callable[[Card], Card] | None = None
     component: Callable[[], Component] = make
@@ -56,8 +58,13 @@ async def serving(peer: BrokenPeer | None) -> AsyncIterator[tuple[str, ...]]:
     app: App = HttpFront(dispatcher)
     if peer is not None and peer.http is not None:
         app = HttpLayer(app, peer.http())
-    async with serve_app(app) as http, _serve_grpc(dispatcher, peer) as rpc:
-        yield http, rpc
+    tcp = None if peer is None or peer.tcp is None else peer.tcp()
+    async with (
+        serve_app(app) as http,
+        _serve_grpc(dispatcher, peer) as rpc,
+        before_port(rpc, tcp) as before,
+    ):
+        yield http, before
     dispatcher.stop_all()
     dispatcher.close()
 

@@ -8,6 +8,7 @@ from conformance_tests.broken import (
     card_peers,
     error_peers,
     gateway_api,
+    gateway_attach,
     gateway_calls,
     gateway_context,
     gateway_record,
@@ -39,6 +40,7 @@ GATEWAYS: Final = (
     *gateway_api.GATEWAYS,
     *gateway_session.GATEWAYS,
     *gateway_record.GATEWAYS,
+    *gateway_attach.GATEWAYS,
 )
 
 

@@ -20,7 +20,7 @@ from conformance_tests.messages.tree import Tree, descriptor, from_proto, to_pro
 
 CONTROL_RPC: Final = "/acp.v1.Attach/Control"
 CALLS_RPC: Final = "/acp.v1.Attach/Calls"
-HEARTBEAT_MS: Final = 300
+HEARTBEAT_MS: Final = 500
 """Short, so that three missed ones are soon over."""
 GRACE_MS: Final = 10_000
 WRITTEN_WITHIN_S: Final = 1.0

@@ -117,6 +117,8 @@ def _labels(values: list[Value]) -> list[str]:
 
 
 def _label(value: Value) -> str:
-    """A value as part of an id."""
+    """A value as part of an id; its own `name`, if it has one."""
+    if isinstance(value, dict) and "name" in value:
+        return str(value["name"])
     text = value.data.decode("utf-8", "replace") if isinstance(value, Text) else str(value)
     return text[:LABEL_MAX]

@@ -27,7 +27,10 @@ from conformance_tests.runner.requests import merged
 from conformance_tests.runner.results import Finding
 from conformance_tests.runner.subject import NotDeclared
 from conformance_tests.runner.walking import CannotGoOn, Walk
+from conformance_tests.runner.wire import send_wire
 from conformance_tests.stage.actors import Actor, Ear, as_it_came
+from conformance_tests.stage.attach_link import NOTHING, Between
+from conformance_tests.stage.attach_stage import CREDITS, AttachedActor
 from conformance_tests.stage.casting import cast_actors, workflow_text
 from conformance_tests.stage.grpc_stage import serve_grpc
 from conformance_tests.stage.http_stage import HttpStage
@@ -50,6 +53,9 @@ class World:
     fixtures: Fixtures = field(default_factory=Fixtures)
     restart: Callable[[], Awaitable[None]] | None = None
     ear: Ear = as_it_came
+    attach_url: str = ""
+    wire_url: str = ""
+    between: Between = NOTHING
 
 
 class GatewayScenario(Walk):
@@ -63,6 +69,7 @@ class GatewayScenario(Walk):
         # Not drawn from the seed alone: a gateway remembers the names of an earlier run.
         self.key = f"k{random.Random(f'{seed}/{planned.id}').getrandbits(20):05x}{time.time_ns():x}"
         self.actors: dict[str, Actor] = {}
+        self._attached: dict[str, AttachedActor] = {}
         self._open = AsyncExitStack()
         self._registered: list[str] = []
 
@@ -113,6 +120,9 @@ class GatewayScenario(Walk):
     async def _register(self, name: str, actor: Actor, *, about: Tree) -> None:
         transport = str(about.get("transport", "HTTP"))
         url = f"{self._world.stage_url}/{name}-{self.key}"
+        if transport == "ATTACH":
+            await self._attach_actor(name, actor, about=about)
+            return
         if transport == "GRPC":
             url = await self._open.enter_async_context(serve_grpc(actor))
         self.scope.keep(f"url_{name}", url)
@@ -129,6 +139,30 @@ class GatewayScenario(Walk):
         id_ = str((answer.tree or {}).get("component_id", ""))
         self.scope.keep(f"id_{name}", id_)
         self._registered.append(id_)
+
+    async def _attach_actor(self, name: str, actor: Actor, *, about: Tree) -> None:
+        """It dials the gateway and is registered by its hello."""
+        world = self._world
+        attached = AttachedActor(
+            actor, world.attach_url, token=self._token(), between=world.between
+        )
+        self._attached[name] = attached
+        self._open.push_async_callback(attached.close)
+        attached.credits = int(str(about.get("credits", CREDITS)))
+        await attached.hello({})
+        if not attached.link.is_open:
+            raise CannotGoOn(Finding(check="stage.attach", message=str(attached.link.error)))
+        id_ = str((attached.link.welcome or {}).get("component_id", ""))
+        self.scope.keep(f"id_{name}", id_)
+        self._registered.append(id_)
+
+    async def _order(self, options: Tree) -> Answer:
+        """What an attached actor is told to do on its streams."""
+        attached = self._attached[str(options.get("by", "c"))]
+        how = cast("Tree", options["attach"])
+        token = self._token(str(how["token"])) if "token" in how else ""
+        tree = await attached.obey({**how, "token": token})
+        return Answer(binding="attach", do="attach", message="", ok=True, tree=tree)
 
     def _must(self, answer: Answer, what: str) -> Answer:
         """The stage must stand; what it cannot show is the check `stage.<what>`."""
@@ -147,7 +181,7 @@ class GatewayScenario(Walk):
 
     async def _until(self, step: Step, options: Tree) -> Exchange:
         """Ask again until it says what is waited for; the last answer when it never does."""
-        deadline = time.monotonic() + UNTIL_S
+        deadline = time.monotonic() + float(cast("int", options.get("until_s", UNTIL_S)))
         wanted = cast("Tree", options["until"])
         while True:
             seen = await self._once(step, options)
@@ -169,6 +203,10 @@ class GatewayScenario(Walk):
             case "let_go":
                 self.actors[str(options.get("by", "c"))].let_go()
                 answer = Answer(binding="http", do="say", message="", ok=True, tree={})
+            case "attach":
+                answer = await self._order(options)
+            case "wire":
+                answer = await send_wire(self._world.wire_url, options, token=self._token())
             case "rpc":
                 answer = await self._rpc(options)
             case _:

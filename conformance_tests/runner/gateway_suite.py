@@ -19,6 +19,7 @@ from conformance_tests.runner.gateway_subject import GatewaySubject
 from conformance_tests.runner.results import Outcome, Result, Run, compare
 from conformance_tests.runner.watching import watch
 from conformance_tests.stage.actors import Ear, as_it_came
+from conformance_tests.stage.attach_link import NOTHING, Between
 from conformance_tests.stage.http_stage import HttpStage, serve_app
 
 SIDE_BY_SIDE = 16
@@ -32,6 +33,11 @@ class Surroundings:
     restart: Restart | None = None
     layer: Callable[[App], App] | None = None
     ear: Ear = as_it_came
+    attach_url: str = ""
+    """Where its attach side is; else the gRPC address that was given."""
+    wire_url: str = ""
+    """Where raw bytes go; else the gRPC address that was given."""
+    between: Between = NOTHING
 
 
 async def run_gateway(options: Options, around: Surroundings | None = None) -> Run:
@@ -58,6 +64,9 @@ async def run_gateway(options: Options, around: Surroundings | None = None) -> R
                 fixtures=options.fixtures,
                 restart=around.restart,
                 ear=around.ear,
+                attach_url=around.attach_url or urls.get("grpc", ""),
+                wire_url=around.wire_url or urls.get("grpc", ""),
+                between=around.between,
             )
             results, log = await _scenarios(planned, world, subject=subject, seed=options.seed)
     except Unreachable as problem:

@@ -23,6 +23,7 @@ from conformance_tests.messages.tree import (
 from conformance_tests.raw.grpc_bytes import GrpcAnswer, GrpcBytes
 from conformance_tests.raw.http1 import HttpAnswer, Target, Unreachable, request_bytes, send
 from conformance_tests.runner.answers import Answer
+from conformance_tests.runner.wire import send_wire
 
 GRACE_S = 10.0
 """On top of a call's own time before a peer counts as hung."""
@@ -160,6 +161,8 @@ class GrpcPeer:
         await self._channel.close()
 
     async def ask(self, ask: Ask) -> Answer:
+        if ask.do == "wire":
+            return await send_wire(self.url, ask.how, token=self._token)
         route = COMPONENT.get(ask.do)
         data = ask.body
         if data is None and route is not None:

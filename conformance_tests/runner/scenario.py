@@ -46,6 +46,8 @@ class Scenario(Walk):
         own = cast("Tree", self.scope.fill(options.get(self._peer.binding, {})))
         if do == "raw":
             return do, {}, _raw(own)
+        if do == "wire":
+            return do, {}, Ask(do=do, how=_wire(options, self.scope))
         if do == "attach":
             return do, {}, Ask(do=do, how=own)
         tree = requests.build(do, options, scope=self.scope, subject=self.subject)
@@ -85,6 +87,11 @@ class Scenario(Walk):
 def _example(options: Tree, scope: Scope) -> Tree:
     stated = scope.fill(options.get("example", {}))
     return stated if isinstance(stated, dict) else {}
+
+
+def _wire(options: Tree, scope: Scope) -> Tree:
+    stated = {name: value for name, value in options.items() if name in {"frames", "wait_s"}}
+    return cast("Tree", scope.fill(stated))
 
 
 def _raw(own: Tree) -> Ask:

@@ -43,6 +43,8 @@ def _about(call: Tree) -> Tree:
 
 
 def heard_version(seen: Exchange, subject: Subject) -> str | None:
+    if seen.request.get("@binding") == "attach":
+        raise NotSeen("over attach the version was settled by hello and welcome")
     stated = _headers(seen.request).get("acp-version")
     return None if stated else f"{seen.answer.do} came without acp-version"
 
