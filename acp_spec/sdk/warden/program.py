@@ -62,7 +62,7 @@ def _limit(bounds: Bounds, ledger: Ledger, *, spare: int | None) -> None:
     _set(resource.RLIMIT_CPU, cpu_s, hard=cpu_s + 1)
     _set(resource.RLIMIT_NOFILE, bounds.open_files + 1)
     _set(resource.RLIMIT_FSIZE, bounds.file_bytes)
-    _set(resource.RLIMIT_CORE, 0)
+    _set(resource.RLIMIT_CORE, 1)  # 0 would still feed a core to a program that collects them
     _set(resource.RLIMIT_MSGQUEUE, 0)
     if spare is not None:
         # A fork refused leaves no trace: room to be seen in, before the kernel says no.

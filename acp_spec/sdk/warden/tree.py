@@ -5,7 +5,7 @@ A process may end between two reads: then it counts as nothing.
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -56,9 +56,10 @@ def _told_children(pid: int) -> list[int]:
 def use(pids: Iterable[int], *, memory_limit_bytes: int) -> Use:
     """The sum over these processes. Shared pages are told apart only when that decides."""
     members = list(pids)
-    memory = sum(_resident_bytes(pid) for pid in members)
+    in_files = _memory_files_bytes(members)
+    memory = in_files + sum(_resident_bytes(pid) for pid in members)
     if memory > memory_limit_bytes:
-        memory = sum(_proportional_bytes(pid) for pid in members)
+        memory = _exact_bytes(members, in_files=in_files)
     cpu_ms = processes = 0
     for pid in members:
         own_ms, threads = _cpu_ms_and_threads(pid)
@@ -87,12 +88,36 @@ def _resident_bytes(pid: int) -> int:
     return int(words[1]) * _PAGE if len(words) > 1 else 0
 
 
-def _proportional_bytes(pid: int) -> int:
-    """Pages shared by n processes count 1/n in each; where that is not told, all of them."""
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    return _resident_bytes(pid)
+def _exact_bytes(pids: Iterable[int], *, in_files: int) -> int:
+    """Pages shared by n processes count 1/n in each; those of a memory file count once, mapped
+    or not. Where a kernel does not tell, each resident page counts."""
+    own = mapped = 0
+    for pid in pids:
+        told = dict(_entries(f"/proc/{pid}/smaps_rollup"))
+        whole = told.get("Pss", 0) or _resident_bytes(pid)
+        own += whole - told.get("Pss_Shmem", 0)
+        mapped += told.get("Pss_Shmem", 0)
+    return own + max(mapped, in_files)
+
+
+def _entries(path: str) -> Iterator[tuple[str, int]]:
+    for line in _read(path).splitlines():
+        name, _, value = line.partition(":")
+        if value.endswith("kB"):
+            yield name, int(value.split()[0]) * 1024
+
+
+def _memory_files_bytes(pids: Iterable[int]) -> int:
+    """Memory in files that lie nowhere (memfd): it is nobody's resident memory until mapped."""
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                path = f"/proc/{pid}/fd/{name}"
+                if os.readlink(path).startswith("/memfd:"):
+                    found = os.stat(path)
+                    sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(sizes.values())
 
 
 def _cpu_ms_and_threads(pid: int) -> tuple[int, int]:

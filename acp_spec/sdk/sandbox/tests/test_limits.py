@@ -62,6 +62,28 @@ print("{{}}")
     assert python(text, limits=with_limit(memory_bytes=160 * MIB)).succeeded
 
 
+@pytest.mark.usefixtures("cgroup")
+def test_memory_in_files_that_lie_nowhere_counts_and_once_only() -> None:
+    """Nobody's resident memory grows by a memfd that is written and not mapped."""
+    text = """
+import os, time
+kept = [os.memfd_create(str(n)) for n in range(20)]
+for one in kept:
+    for _ in range(30): os.write(one, b"x" * 1_000_000)
+time.sleep(60)
+"""
+    assert python(text, limits=with_limit(memory_bytes=100 * MIB)).limit is Guard.MEMORY
+    mapped = """
+import mmap, os, time
+one = os.memfd_create("one")
+for _ in range(60): os.write(one, b"x" * 1_000_000)
+held = mmap.mmap(one, 60_000_000)
+assert sum(held[::4096]) > 0
+time.sleep(0.3)
+"""
+    assert python(mapped, limits=with_limit(memory_bytes=100 * MIB)).succeeded
+
+
 def test_memory_of_a_c_program_is_held(tmp_path: Path, needs: Callable[[str], Path]) -> None:
     needs("cc")
     built = tmp_path / "built"
