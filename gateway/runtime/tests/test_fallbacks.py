@@ -280,6 +280,14 @@ def test_drills_come_when_they_are_due_and_a_new_version_is_drilled_at_once() ->
         await asyncio.sleep(2)
         assert bank.drills.tick() == 1
         assert clock.now_ms() > first.at_ms
+        workflow = bank.house.workflows.resolve(name)
+        source = bank.house.workflows.stored(name, workflow.version).source
+        newer = source.replace("version: 1.0.0", "version: 1.1.0", 1).encode()
+        await bank.house.workflows.put(name, "1.1.0", source=newer)
+        assert bank.drills.tick() == 0, "what is not active is not drilled"
+        await bank.house.workflows.activate(name, "1.1.0")
+        assert bank.drills.tick() == 1
+        assert bank.drills.one(name, tenant=LOCAL.tenant).version == "1.1.0"
 
     run(story())
 

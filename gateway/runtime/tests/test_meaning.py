@@ -203,6 +203,7 @@ def test_an_output_outside_its_domain_fails_the_call_and_keeps_what_it_did() -> 
             "SEMANTIC_MISMATCH",
             Boundary.COMPONENT,
         )
+        assert view.error.side_effect is SideEffect.PERFORMED
         (row,) = (await record(at, session)).calls
         assert row.side_effect is SideEffect.PERFORMED
         assert row.attempt == 1, "an answer that nobody understands is not asked for again"

@@ -73,3 +73,10 @@ def test_a_file_in_json_stays_readable_as_json() -> None:
 def test_what_has_no_place_in_the_file_is_refused_and_nothing_is_guessed(synonym: Synonym) -> None:
     with pytest.raises(AcpFailure, match="by hand"):
         with_synonyms(SOURCE, (synonym,), version="1.3.0")
+
+
+@pytest.mark.parametrize("number", ["12345678901234567890.10", "1e400"])
+def test_a_number_that_the_editor_would_spell_otherwise_is_never_changed(number: str) -> None:
+    text = SOURCE.replace("p: 0.10", f"p: {number}")
+    with pytest.raises(AcpFailure, match="something else in it would change"):
+        with_synonyms(text, (Synonym(domain="intent", value="x", means="REFUND"),), version="1.3.0")

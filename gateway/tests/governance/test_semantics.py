@@ -71,10 +71,15 @@ def test_a_value_is_mapped_or_refused_collected_over_a_kill_and_learnt_by_a_revi
         refused = client.post("/v1/sessions", {"workflow": "desk", "input": {"intent": "gimme"}})
         assert (refused.status, refused.reason) == (422, "SEMANTIC_MISMATCH")
         assert "input/intent: 'gimme' is not in the domain 'intent'" in refused.message
+        gone = client.run("desk", '{"intent":"REFUND"}').json
+        assert len(client.get("/v1/semantics/desk").json["values"]) == 2
+        assert client.delete(f"/v1/sessions/{gone['session_id']}").status == 204
+        (left,) = client.get("/v1/semantics/desk").json["values"]
+        assert left["unknown"]["value"] == "gimme", "it went with the session that said it"
         failed = client.run("desk", '{"intent":"REFUND"}').json
         assert failed["error"]["reason"] == "SEMANTIC_MISMATCH"
         metrics = client.get("/metrics").text
-        assert 'acp_semantic_values_total{how="REFUSED",workflow="desk"} 2.0' in metrics
+        assert 'acp_semantic_values_total{how="REFUSED",workflow="desk"} 3.0' in metrics
     served.kill()
 
     served = serve()
