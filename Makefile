@@ -104,7 +104,7 @@ bench-peers: setup ## the same durable job on other engines and on ours, in turn
 	@$(PY) benchmarks/bench_peers.py
 
 bench-semantics: setup ## how values find into a domain: BANKING77's names, perturbed, and foreign ones
-	@$(PY) benchmarks/bench_semantics.py
+	@$(PY) benchmarks/bench_semantics.py $(if $(MODEL),--model "$(MODEL)")
 
 bench-overload: setup ## five times what the gateway can do: goodput, p99, memory; about a minute
 	@$(PY) benchmarks/bench_overload.py

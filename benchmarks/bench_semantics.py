@@ -33,8 +33,16 @@ from pathlib import Path
 from time import perf_counter
 
 from acp_spec.model.semantics import HowMapped
-from gateway.governance.domains import THRESHOLD_DEFAULT, Domain, clashes, domain_of, place
+from gateway.governance.domains import (
+    THRESHOLD_DEFAULT,
+    Domain,
+    Nearest,
+    clashes,
+    domain_of,
+    place,
+)
 from gateway.governance.folding import fold
+from gateway.runtime.embedding import EmbeddingNearest, load_encoder
 from gateway.runtime.ngrams import NgramNearest
 
 SEED = 77
@@ -223,8 +231,7 @@ def foreign_of(texts: list[str], *, seed: int) -> Iterator[Query]:
         yield Query("foreign", "_".join(words), "")
 
 
-def measured(domain: Domain, queries: list[Query]) -> dict[str, object]:
-    nearest = NgramNearest()
+def measured(domain: Domain, queries: list[Query], *, nearest: Nearest) -> dict[str, object]:
     nearest(domain, "warm")
     outcomes: Counter[str] = Counter()
     by_kind: dict[str, Counter[str]] = {}
@@ -260,6 +267,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--half", choices=("choose", "measure"), default="measure")
     options.add_argument("--threshold", type=float, default=THRESHOLD_DEFAULT)
+    options.add_argument("--model", help="a model2vec directory: meanings beside spellings")
     given = options.parse_args()
     data = os.environ.get("ACP_DATA", "")
     names_file = Path(data) / "banking77" / "categories.json"
@@ -276,7 +284,10 @@ def main() -> int:
         *queries_of(mine, domain, seed=SEED + place_of),
         *foreign_of(foreign, seed=SEED + place_of),
     ]
-    found = measured(domain, queries)
+    nearest: Nearest = NgramNearest()
+    if given.model:
+        nearest = EmbeddingNearest(load_encoder(Path(given.model)), nearest)
+    found = measured(domain, queries, nearest=nearest)
     load = os.getloadavg()[0]
     line = {"half": given.half, "threshold": given.threshold, **found, "load": round(load, 2)}
     print(json.dumps(line))

@@ -10,7 +10,7 @@ from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.rolling import Rolling, rolling_of
-from gateway.assembly.understanding import forget_everywhere, meaning, review
+from gateway.assembly.understanding import forget_everywhere, meaning_of, review
 from gateway.assembly.unready import reasons, store_damaged, store_failed
 from gateway.assembly.watching import watch, watch_beside, watch_fallbacks, watch_row
 from gateway.board.audit import AuditLog
@@ -29,6 +29,7 @@ from gateway.runtime.executors import Executors
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
+from gateway.runtime.meaning import Meaning
 from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import Openings
 from gateway.runtime.outbox import Outbox
@@ -106,6 +107,7 @@ class _Ground:
     metrics: Metrics
     audit: AuditLog
     sla: SlaWatch
+    meaning: Meaning
     unknown: UnknownValues
     fallbacks: Fallbacks
     unready: set[str]
@@ -126,8 +128,10 @@ class _Kept:
 def build(
     settings: Settings, *, store: Store | None = None, outside: Outside | None = None
 ) -> Gateway:
-    """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no."""
+    """Everything wired. Raises StoreBusy, StoreCorrupt ... when the data directory says no, and
+    ModelUnusable for a model of meanings that cannot be loaded."""
     outside = outside or Outside()
+    meaning = meaning_of(settings.semantics)
     unready = {"recovering sessions"}
     store = WatchedStore(
         store or RocksStore(store_path(settings.data_dir), salvage=settings.journal.salvage),
@@ -150,6 +154,7 @@ def build(
         metrics=metrics,
         audit=audit,
         sla=SlaWatch(store, committer, audit=audit, metrics=metrics, now_ms=clock.now_ms),
+        meaning=meaning,
         unknown=UnknownValues(store, committer, clock=clock, metrics=metrics),
         fallbacks=Fallbacks(
             store,
@@ -293,7 +298,7 @@ def _services(
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
-        semantics=review(ground.unknown, kept.workflows, audit=parts.audit),
+        semantics=review(ground.unknown, kept.workflows, audit=parts.audit, meaning=ground.meaning),
         drills=_drills(ground, kept.workflows),
         unready=lambda: reasons(ground.unready, outbox),
         parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
@@ -355,7 +360,7 @@ def _driver(
             observer=observer,
             record=outbox.record,
             defaults=Defaults(timeout_ms=timeout_ms, backoff=backoff_of(ground.settings)),
-            meaning=meaning(),
+            meaning=ground.meaning,
         )
     )
 

@@ -20,6 +20,7 @@ import uvloop
 from acp_spec.sdk.cli import Exit
 from gateway.assembly.building import Gateway, build
 from gateway.config.settings import Settings
+from gateway.runtime.embedding import ModelUnusable
 from gateway.runtime.loop_lag import LoopLag
 from gateway.runtime.restart import open_sessions, resume_all
 from gateway.stores.errors import (
@@ -59,6 +60,9 @@ def serve(settings: Settings) -> int:
     except StoreError as problem:
         print(f"cannot start: {problem}", file=sys.stderr)  # noqa: T201
         return EXIT_OF_REFUSED_START.get(type(problem), Exit.FAILED)
+    except ModelUnusable as problem:
+        print(f"cannot start: {problem}", file=sys.stderr)  # noqa: T201
+        return Exit.USAGE
     try:
         return uvloop.run(_run(gateway))
     except StoreError as problem:

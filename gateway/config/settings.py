@@ -22,6 +22,7 @@ from gateway.config.board import BoardSettings
 from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.networks import LOOPBACK_NETWORKS, Network, parse_network
 from gateway.config.section import Section
+from gateway.config.semantics import SemanticsSettings
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -385,6 +386,7 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     tracing: TracingSettings = TracingSettings()
     board: BoardSettings = BoardSettings()
+    semantics: SemanticsSettings = SemanticsSettings()
 
     @property
     def is_loopback(self) -> bool:

@@ -1,7 +1,11 @@
 """Values over the ends of a gateway: refused, collected, reviewed, known by the next version."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -71,15 +75,10 @@ def test_a_value_is_mapped_or_refused_collected_over_a_kill_and_learnt_by_a_revi
         refused = client.post("/v1/sessions", {"workflow": "desk", "input": {"intent": "gimme"}})
         assert (refused.status, refused.reason) == (422, "SEMANTIC_MISMATCH")
         assert "input/intent: 'gimme' is not in the domain 'intent'" in refused.message
-        gone = client.run("desk", '{"intent":"REFUND"}').json
-        assert len(client.get("/v1/semantics/desk").json["values"]) == 2
-        assert client.delete(f"/v1/sessions/{gone['session_id']}").status == 204
-        (left,) = client.get("/v1/semantics/desk").json["values"]
-        assert left["unknown"]["value"] == "gimme", "it went with the session that said it"
         failed = client.run("desk", '{"intent":"REFUND"}').json
         assert failed["error"]["reason"] == "SEMANTIC_MISMATCH"
         metrics = client.get("/metrics").text
-        assert 'acp_semantic_values_total{how="REFUSED",workflow="desk"} 3.0' in metrics
+        assert 'acp_semantic_values_total{how="REFUSED",workflow="desk"} 2.0' in metrics
     served.kill()
 
     served = serve()
@@ -144,3 +143,36 @@ def test_a_review_that_cannot_be_says_why_and_changes_nothing(serve: Serve, desk
         assert refused.status == 422
         assert acp(served, "review", "desk", "--dismiss", "horse").exit_code == Exit.OK
         assert client.get("/v1/semantics/desk").json["values"] == []
+
+
+def test_what_only_a_deleted_session_said_is_forgotten_with_it(
+    serve: Serve, desk: Stranger
+) -> None:
+    served = serve()
+    with Client(served.url) as client:
+        client.register(desk.url)
+        client.put_workflow(WORKFLOW)
+        gone = client.run("desk", '{"intent":"REFUND"}').json
+        (kept,) = client.get("/v1/semantics/desk").json["values"]
+        assert kept["unknown"]["sessions"] == [gone["session_id"]]
+        assert client.delete(f"/v1/sessions/{gone['session_id']}").status == 204
+        assert client.get("/v1/semantics/desk").json["values"] == []
+
+
+def test_a_model_that_is_not_there_keeps_a_gateway_from_starting_and_says_why(
+    tmp_path: Path,
+) -> None:
+    flags = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "serve", "--data-dir", str(tmp_path), *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "ACP_SEMANTICS_NEAREST": "embedding",
+            "ACP_SEMANTICS_MODEL_DIR": str(tmp_path / "none"),
+        },
+    )
+    assert done.returncode == Exit.USAGE, done.stderr
+    assert "none is not a directory" in done.stderr
