@@ -38,10 +38,10 @@ class Deadline:
     def check(self, wish: Wish, *, key: str, waiting: int) -> Verdict:
         return check(wish.left_ms)
 
-    def take(self, wish: Wish) -> int | None:
+    def take(self, wish: Wish, *, key: str) -> int | None:
         return None
 
-    def observe(self, closing: Closing, *, note: int) -> bool:
+    def observe(self, closing: Closing, *, key: str, note: int) -> bool:
         return True
 
     def sweep(self, now_ms: float) -> None:

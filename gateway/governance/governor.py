@@ -68,23 +68,26 @@ class Row:
 
     def take(self, wish: Wish) -> Permit:
         """Everything at once; the permit is closed exactly once by `observe`."""
-        return Permit(wish, tuple([part.take(wish) for part in self.parts]))
+        parts = self.parts
+        keys = tuple([part.key(wish) for part in parts])
+        notes = [part.take(wish, key=key) for part, key in zip(parts, keys, strict=True)]
+        return Permit(wish, tuple(notes), keys)
 
     def observe(
         self, permit: Permit, outcome: Outcome, *, now_ms: float, retry_after_ms: int = 0
     ) -> Permit | None:
         """The attempt is over. ACCEPTED: what is left of the permit, to be closed at its end."""
         closing = Closing(permit.wish, outcome, now_ms, retry_after_ms)
-        open_still: list[int | None] = []
-        is_open = False
-        for part, note in zip(self.parts, permit.notes, strict=True):
-            if note is not None and not part.observe(closing, note=note):
-                is_open = True
-                open_still.append(note)
-            else:
-                open_still.append(None)
+        left = list(permit.notes)
+        for place, note in enumerate(permit.notes):
+            if note is not None:
+                part, key = self.parts[place], permit.keys[place]
+                if part.observe(closing, key=key, note=note):
+                    left[place] = None
         self._sweep_in_turn(now_ms)
-        return Permit(permit.wish, tuple(open_still)) if is_open else None
+        if outcome is not Outcome.ACCEPTED or left.count(None) == len(left):
+            return None
+        return Permit(permit.wish, tuple(left), permit.keys)
 
     def taken(self) -> dict[str, int]:
         """Slots in use, by key."""

@@ -53,9 +53,9 @@ class Part(Protocol):
 
     def check(self, wish: Wish, *, key: str, waiting: int) -> Verdict: ...
 
-    def take(self, wish: Wish) -> int | None: ...
+    def take(self, wish: Wish, *, key: str) -> int | None: ...
 
-    def observe(self, closing: Closing, *, note: int) -> bool:
+    def observe(self, closing: Closing, *, key: str, note: int) -> bool:
         """False: it waits for the operation's end, and its note is still open."""
 
     def sweep(self, now_ms: float) -> None:
@@ -90,8 +90,7 @@ class Column(Generic[S]):
             return ADMIT
         return self.policy.check(self.states.get(key, self.policy.fresh), wish, waiting=waiting)
 
-    def take(self, wish: Wish) -> int | None:
-        key = self.policy.key(wish)
+    def take(self, wish: Wish, *, key: str) -> int | None:
         if not key:
             return None
         before = self.states.get(key, self.policy.fresh)
@@ -100,11 +99,10 @@ class Column(Generic[S]):
             self.states[key] = state
         return note
 
-    def observe(self, closing: Closing, *, note: int) -> bool:
+    def observe(self, closing: Closing, *, key: str, note: int) -> bool:
         policy = self.policy
         if closing.outcome is Outcome.ACCEPTED and policy.settles_late:
             return False
-        key = policy.key(closing.wish)
         before = self.states.get(key, policy.fresh)
         state = policy.observe(before, closing, note=note)
         if policy.is_idle(state, closing.now_ms):

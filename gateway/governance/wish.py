@@ -29,10 +29,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Permit(msgspec.Struct, frozen=True, gc=False):
-    """What was taken for a wish: a note of each policy, None where it took nothing."""
+    """What was taken for a wish: under each policy's key its note, None where it took nothing."""
 
     wish: Wish
     notes: tuple[int | None, ...]
+    keys: tuple[str, ...]
 
 
 class Closing(msgspec.Struct, frozen=True, gc=False):
