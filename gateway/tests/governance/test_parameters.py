@@ -120,6 +120,12 @@ def test_parameters_change_while_it_runs_and_outlive_a_restart(
         assert row_of(client)["parameter_version"] == 3
         history = client.get(f"{PARAMETERS}/history").json["versions"]
         assert [one["version"] for one in history] == [3, 2]
+        (entry,) = client.get("/v1/components").json["components"]
+        beat = {"signals": {"queue_length": 4, "cpu_percent": 71.5}}
+        client.post(f"/v1/components/{entry['component_id']}/heartbeat", beat)
+        assert row_of(client)["signals"] == [{"component": "fees", **beat["signals"]}]
+        told = client.get("/metrics").text
+        assert 'acp_component_load{component="fees",figure="queue_length"} 4.0' in told
         entries = client.get("/v1/audit").json["entries"]
         changes = [e for e in entries if e["action"] == "governance.parameters.changed"]
         assert [e["subject"] for e in changes] == [
