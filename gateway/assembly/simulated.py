@@ -50,7 +50,7 @@ def settings_of(variant: int) -> Settings:
     return Settings(
         data_dir=Path("nowhere"),
         limits=LimitSettings(
-            live_sessions=(4, 1_000, 12)[variant % 3],
+            live_sessions={0: 4, 5: 12}.get(variant, 1_000),
             max_open_sessions=14 if variant == 3 else 1_000,
             target_max_queued=3 if variant == 5 else 64,
             queues=QueueSettings(

@@ -4,6 +4,7 @@ Worlds are numbered; a process takes every n-th. What came of a world is the sam
 so the figures and the digest of a campaign are too.
 """
 
+import functools
 import gc
 import multiprocessing
 import time
@@ -12,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
+from gateway.engine.workflow_file import parse_workflow
 from gateway.simulation import faults
 from gateway.simulation.books import Violation
+from gateway.simulation.exchanging import Exchange, exchanged
 from gateway.simulation.house import MakeHouse
 from gateway.simulation.scenario import SESSIONS, Lived, Scenario
 from gateway.simulation.world import World
@@ -109,9 +112,15 @@ def figures(total: Sum, order: Order, *, seconds: float) -> dict[str, object]:
     }
 
 
+_read = functools.lru_cache(maxsize=1_024)(parse_workflow)
+REMEMBERED = Exchange(place="gateway.runtime.workflows:parse_workflow", make=lambda before: _read)
+"""The same few files are stored in world after world; reading one takes as long as ten sessions."""
+
+
 def lived(scenario: Scenario, make: MakeHouse) -> Lived:
     """One world, from its beginning to its end."""
-    return World(scenario, make).live()
+    with exchanged(REMEMBERED):
+        return World(scenario, make).live()
 
 
 def sums(
@@ -119,6 +128,7 @@ def sums(
 ) -> Iterator[Sum]:
     """Every n-th world from `first` on, a few at a time; stops at the first broken law."""
     begin = time.monotonic()
+    gc.collect()
     gc.freeze()
     gc.disable()
     world = first

@@ -14,28 +14,34 @@ Made = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """`place`: `module:attribute` or `module:Class.attribute`. `laws`: which of them it breaks."""
+class Exchange:
+    """`place`: `module:attribute` or `module:Class.attribute`."""
 
     place: str
-    laws: tuple[str, ...]
-    story: str
     make: Made
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant(Exchange):
+    """A bug. `laws`: which of them it breaks."""
+
+    laws: tuple[str, ...]
+    story: str
+
+
 @contextlib.contextmanager
-def exchanged(mutant: Mutant | None) -> Iterator[None]:
-    """The gateway with this mutant in it, until the block ends."""
-    if mutant is None:
+def exchanged(one: Exchange | None) -> Iterator[None]:
+    """The gateway with this in it, until the block ends."""
+    if one is None:
         yield
         return
-    module, _, path = mutant.place.partition(":")
+    module, _, path = one.place.partition(":")
     owner: Any = importlib.import_module(module)
     *parents, attribute = path.split(".")
     for parent in parents:
         owner = getattr(owner, parent)
     before = owner.__dict__[attribute]
-    setattr(owner, attribute, mutant.make(before))
+    setattr(owner, attribute, one.make(before))
     try:
         yield
     finally:
