@@ -1,6 +1,7 @@
 """Append first, act second; one event per answer; every permit closed once."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -34,7 +35,7 @@ from gateway.runtime.connection import Outgoing
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.fake_components import refusal
 from gateway.runtime.tests.house import House, slots
-from gateway.runtime.tests.virtual_time import run
+from gateway.runtime.tests.virtual_time import LoopClock, run
 from gateway.stores.errors import KeyGone
 from gateway.stores.event_codec import Sealer
 from gateway.stores.forgetful import ForgetfulStore
@@ -414,5 +415,56 @@ def test_an_error_answer_keeps_what_the_component_said() -> None:
         house.targets.connection.lines["pay"] = Said(error=said)
         view = await house.ended(await house.open(ONE_ACTION % "pay"))
         assert view.error == msgspec.structs.replace(said)
+
+    run(story())
+
+
+class SlowDisk(ForgetfulStore):
+    """Once `is_slow` a sync takes longer than a key lives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_slow = False
+        self.clock = SkewedClock()
+
+    def sync(self) -> None:
+        super().sync()
+        self.clock.skew_ms += 400 if self.is_slow else 0
+
+
+class OnLoop:
+    """A sync thread that takes no real time, so that virtual time does not run away from it."""
+
+    def put(self, job: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(job)
+
+    async def close(self) -> None:
+        """Nothing is left behind."""
+
+
+class SkewedClock(LoopClock):
+    skew_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.skew_ms
+
+
+def test_what_a_slow_disk_held_up_beyond_its_key_is_not_sent() -> None:
+    """The key was young when the attempt was admitted, and forgotten when its sync was back."""
+
+    async def story() -> None:
+        disk = SlowDisk()
+        house = House(store=disk, sync=True, clock=disk.clock)
+        house.committer._worker = OnLoop()
+        house.targets.connection.lines["brief"] = failed(Reason.UNAVAILABLE, SideEffect.UNKNOWN)
+
+        def then_slow(outgoing: Outgoing) -> None:
+            disk.is_slow = True
+
+        house.targets.connection.on_send = then_slow
+        view = await house.ended(await house.open(ONE_ACTION % "brief"))
+        assert [one.context.attempt for one in house.targets.connection.sent] == [1]
+        assert view.error is not None
+        assert view.error.reason == "RETRY_UNSAFE"
 
     run(story())
