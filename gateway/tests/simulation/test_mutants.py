@@ -52,12 +52,12 @@ def test_a_gateway_without_a_bug_breaks_nothing_where_the_mutants_do() -> None:
 def test_what_was_found_is_told_small_and_with_the_command_that_replays_it() -> None:
     words = [sys.executable, "-m", "gateway", "simulate", "--workers", "1"]
     found = subprocess.run(
-        [*words, "--mutant", "renumber-attempts", "--sessions", "40"],
+        [*words, "--mutant", "send-before-sync", "--sessions", "40"],
         capture_output=True,
         check=True,
         text=True,
     )
-    assert "BROKEN: attempts are numbered in a row" in found.stderr
+    assert "BROKEN: append first, act second" in found.stderr
     again = next(line for line in found.stderr.splitlines() if "again: acp " in line)
     names = shlex.split(again.partition("again: acp ")[2])
     assert "--only" in names
@@ -65,4 +65,4 @@ def test_what_was_found_is_told_small_and_with_the_command_that_replays_it() -> 
         [sys.executable, "-m", "gateway", *names], capture_output=True, check=False, text=True
     )
     assert told.returncode == 1
-    assert "attempts are numbered in a row" in told.stderr
+    assert "append first, act second" in told.stderr
