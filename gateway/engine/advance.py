@@ -16,7 +16,7 @@ from gateway.engine.contract_checks import violation
 from gateway.engine.definition import Condition, Require, Step
 from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
 from gateway.engine.flow import may_redo
-from gateway.engine.rejections import rejection
+from gateway.engine.rejections import rejection, told_by_hand
 from gateway.engine.scope import SessionScope
 from gateway.engine.states import SessionState, StepState
 from gateway.engine.world import World
@@ -39,7 +39,7 @@ def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if state.ending is not None:
         return () if state.open_calls() else endings.ended(state, world)
     if state.opened.mode is Mode.MANUAL:
-        return ()
+        return told_by_hand(state)
     if not state.calls and (state.opened.rollouts or state.opened.twin_of):
         refused = endings.refused_input(state, world)
         if refused:

@@ -7,18 +7,22 @@ judges a plan again. A rejected plan stays in the record, and nothing of it ever
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary, FeedbackKind, StepRole, StepStatus
 from acp_spec.model.errors import AcpError, Reason
+from acp_spec.model.plan import Plan
 from acp_spec.model.session import Feedback, FeedbackTarget
 from acp_spec.model.times import rfc3339
 from gateway.engine.definition import Step, Workflow
 from gateway.engine.events import AnyEvent, FeedbackGiven, StepEnded
 from gateway.engine.states import SessionState, SubGoalState
 from gateway.governance import plan_guard
+from gateway.governance.contract import Contract
 from gateway.governance.plan_guard import OnReject
 
 OUR_FEEDBACK = "gateway/"
 """How the authors of the gateway's own feedback begin; nobody else may sign so."""
 PLAN_GUARD = f"{OUR_FEEDBACK}plan-guard"
 OUTPUT_CHECK = f"{OUR_FEEDBACK}output-check"
+REASONS_TOLD_MAX = 10
+"""A planner mends what it is told; of a thousand sub-goals ten sentences tell enough."""
 INVALID = 0.0
 """The score of a VALIDATION: what was judged does not keep the rules."""
 
@@ -41,6 +45,16 @@ def rejection(
         replan=_again(state, state.workflow),
     )
     return (*told, ended)
+
+
+def told_by_hand(state: SessionState) -> tuple[AnyEvent, ...]:
+    """Feedback on the last plan of a MANUAL session if the contract rejects it. Its client runs the
+    plan itself, as far as `allowed_actions` lets it; what it was told stands in the record."""
+    if state.workflow is None or not state.plans:
+        return ()
+    last = state.plans[-1]
+    reasons = reasons_against(last.plan, state.workflow.contract)
+    return validation(state, reasons, author=PLAN_GUARD, call_id=last.call_id) if reasons else ()
 
 
 def validation(
@@ -67,13 +81,18 @@ def _why(state: SessionState, step: Step, *, found: SubGoalState) -> AcpError | 
     if found.status is not StepStatus.SUCCEEDED:
         return found.error if found.error and _is_ours(found.error) else None
     assert state.workflow is not None, "a step belongs to a workflow"
-    contract, plan = state.workflow.contract, state.plan_of[step.name]
+    reasons = reasons_against(state.plan_of[step.name], state.workflow.contract)
+    return error(Reason.PLAN_REJECTED, reasons, boundary=Boundary.GATEWAY) if reasons else None
+
+
+def reasons_against(plan: Plan, contract: Contract) -> str:
+    """Why the contract does not let this plan run; empty when it does."""
     off_list = {goal.action for goal in plan.sub_goals if not contract.allows(goal.action)}
     reasons = [f"the contract does not allow the action {action!r}" for action in sorted(off_list)]
     reasons += plan_guard.problems(plan, contract.plan)
-    if not reasons:
-        return None
-    return error(Reason.PLAN_REJECTED, "; ".join(reasons), boundary=Boundary.GATEWAY)
+    more = len(reasons) - REASONS_TOLD_MAX
+    told = "; ".join(reasons[:REASONS_TOLD_MAX])
+    return f"{told}; and {more} more" if more > 0 else told
 
 
 def _is_ours(failure: AcpError) -> bool:

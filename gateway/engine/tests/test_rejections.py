@@ -5,11 +5,15 @@ from typing import Final
 
 import pytest
 
-from acp_spec.model.enums import SessionStatus, StepRole, StepStatus
+from acp_spec.model.enums import Mode, SessionStatus, StepRole, StepStatus, StepType
+from acp_spec.model.payload import payload
+from acp_spec.model.plan import Plan, SubGoal
+from acp_spec.model.session import ManualStep
 from gateway.engine import replay
-from gateway.engine.events import FeedbackGiven
-from gateway.engine.rejections import PLAN_GUARD
-from gateway.engine.tests.casting import Cast
+from gateway.engine.events import CallCreated, FeedbackGiven
+from gateway.engine.manual import manual_call
+from gateway.engine.rejections import PLAN_GUARD, reasons_against
+from gateway.engine.tests.casting import Cast, Terms
 from gateway.engine.tests.laws import check_end, watch
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
@@ -37,6 +41,7 @@ limits: {max_loops: 2}
 TWICE: Final = planned(goal("a", "read"), goal("b", "read"))
 ONCE: Final = planned(goal("a", "read"))
 GUARD: Final = "contract: {plan: {max_calls: 1%s}}\n"
+READ_IT: Final = b'{"action":"read"}'
 REPLAN: Final = GUARD % ", on_reject: replan"
 
 
@@ -150,3 +155,28 @@ def test_a_crash_anywhere_judges_no_plan_twice() -> None:
         again = play.crashed(kept).run()
         assert again.status == "SUCCEEDED", kept
         assert len(told(again)) == 1, kept
+
+
+def test_of_a_plan_with_a_thousand_faults_ten_are_told() -> None:
+    goals = tuple(SubGoal(id=str(n), action=f"a{n}") for n in range(1_000))
+    contract = workflow_of(NO_JUDGE + "contract: {allowed_actions: []}\n").contract
+    told = reasons_against(Plan(sub_goals=goals), contract)
+    assert told.count("does not allow") == 10
+    assert told.endswith("; and 990 more")
+
+
+def test_in_a_manual_session_the_client_is_told_once_and_decides_itself() -> None:
+    workflow = workflow_of(NO_JUDGE + GUARD % "")
+    cast = Cast(component=troupe(plan=by_loop(TWICE)))
+    play = Play(workflow, CATALOG, cast, terms=Terms(mode=Mode.MANUAL)).open()
+    for until_ms, key in ((1_000, "plan"), (2_000, "act")):
+        kind, asked = (StepType.PLAN, b"{}") if key == "plan" else (StepType.TOOL, READ_IT)
+        wanted = ManualStep(step_type=kind, payload=payload(asked), step_key=key)
+        made = manual_call(play.state, wanted, world=play.world())
+        assert isinstance(made, CallCreated)
+        play.feed(made)
+        play.run(until_ms=until_ms)
+    (given,) = told(play)
+    assert "the contract allows 1" in given.feedback.comment
+    assert play.status == "RUNNING"
+    assert [call.status for call in play.state.calls.values()] == [StepStatus.SUCCEEDED] * 2
