@@ -52,7 +52,7 @@ def run(
     """
     _check_system()
     held_to = limits or Limits()
-    with tempfile.TemporaryDirectory(prefix="acp-sandbox-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="acp-sandbox-", ignore_cleanup_errors=True) as scratch:
         order = _order(program, held_to, scratch=scratch)
         with _started(order) as warden:
             carried = _Carriage(warden, stdin, limits=held_to)

@@ -6,7 +6,6 @@ demanded does not. Runs in the warden's child, before the program's own process 
 
 import contextlib
 import os
-import shutil
 import signal
 from dataclasses import dataclass
 
@@ -174,7 +173,7 @@ def evidence(order: Order, *, own_proc: bool) -> str:
     if _has_file_of(bounds.file_bytes):
         return "FILE_SIZE"
     free = os.statvfs(".")
-    own = shutil.disk_usage(".").total <= bounds.scratch_bytes
+    own = free.f_blocks * free.f_frsize <= bounds.scratch_bytes
     return "SCRATCH_SIZE" if own and 0 in (free.f_bfree, free.f_ffree) else ""
 
 

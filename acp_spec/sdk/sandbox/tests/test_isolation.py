@@ -259,6 +259,61 @@ def test_every_guard_is_told_of_with_a_mechanism_or_a_reason_and_advice() -> Non
         assert one.mechanism if one.held else one.why and one.advice
 
 
+WITHOUT_NAMESPACES = """
+import os, sys
+from acp_spec.sdk.warden import syscalls
+syscalls.control(syscalls.PR_CAPBSET_DROP, 21)  # CAP_SYS_ADMIN, as a container's root has none
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+"""
+IN_A_CONTAINER = """
+import json
+from acp_spec.sdk.sandbox import Guard, Limits, Program, SandboxUnavailable, capabilities, run
+lacking = frozenset(one.guard for one in capabilities() if not one.held)
+limits = Limits(wall_ms=20_000, cpu_ms=20_000, processes=40, waived=lacking)
+def shell(text):
+    return run(Program(command=("/bin/sh", "-c", text)), limits=limits)
+try:
+    run(Program(command=("true",)))
+    refused = ""
+except SandboxUnavailable as problem:
+    refused = str(problem)
+connect = "import socket; socket.socket()"
+print(json.dumps({
+    "lacking": sorted(one.value for one in lacking),
+    "refused": refused,
+    "seen": shell("id -u; echo x > mine; ls; (setsid sleep WORD &) ; echo done").output.decode(),
+    "bomb": shell("while true; do sleep 60 & done").limit.value,
+    "socket": run(Program(command=("python3", "-c", connect)), limits=limits).errors.decode(),
+}))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a right to lose")
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_where_no_namespace_can_be_made_the_rest_holds_and_the_lack_is_refused(cgroup: str) -> None:
+    word = f"600.{os.getpid()}{len(cgroup)}"
+    program = IN_A_CONTAINER.replace("WORD", word)
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NAMESPACES, program],
+        env={**os.environ, "ACP_SANDBOX_CGROUP": cgroup},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert {"READ_ONLY_FILES", "SCRATCH_SIZE"} <= set(told["lacking"])
+    assert "READ_ONLY_FILES: no mount namespace" in told["refused"]
+    user, *words = told["seen"].split()
+    assert int(user) != 0
+    assert words == ["mine", "done"]
+    assert told["bomb"] == "PROCESSES"
+    if GIVEN[Guard.SYSTEM_CALLS].held:
+        assert "NETWORK" not in told["lacking"]
+        assert "Operation not permitted" in told["socket"]
+    assert not processes_with(word)
+
+
 AS_NOBODY = """
 import json, sys
 from acp_spec.sdk.sandbox import Guard, Limits, Program, capabilities, run
