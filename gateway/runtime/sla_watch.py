@@ -132,6 +132,7 @@ class SlaWatch:
         self._audit = audit
         self._metrics = metrics
         self._now_ms = now_ms
+        self._began_ms = now_ms()  # what an earlier run heard last is not known
         self._seen: OrderedDict[Key, _Seen] = OrderedDict()
         self._open: dict[Key, BreachRow] = {}
         self._ended: deque[BreachRow] = deque()
@@ -308,7 +309,7 @@ class SlaWatch:
     def _end_silent(self, now_ms: int) -> None:
         for key, row in tuple(self._open.items()):
             found = self._seen.get(key)
-            heard_ms = found.last_ms if found else row.since_ms
+            heard_ms = found.last_ms if found else max(row.since_ms, self._began_ms)
             if now_ms - heard_ms > SILENT_WINDOWS * row.window_ms:
                 self._end(row, by="silence", now_ms=now_ms)
                 self._seen.pop(key, None)

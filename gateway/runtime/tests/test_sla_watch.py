@@ -174,6 +174,20 @@ def test_a_breach_of_whom_nothing_is_heard_ends_by_itself() -> None:
     run(story())
 
 
+def test_a_breach_that_stood_for_long_is_not_silent_because_the_gateway_was_restarted() -> None:
+    async def story() -> None:
+        house = House()
+        await breach(house, "alarm")
+        for _ in range(2 * SILENT_WINDOWS):
+            await session(house, "alarm")
+            await asyncio.sleep(WINDOW_MS / 1000)
+        assert house.sla.standing == 1
+        again = House(store=house.store, targets=house.targets, clock=house.clock)
+        assert again.sla.standing == 1
+
+    run(story())
+
+
 def test_time_in_the_gateways_own_queue_is_not_the_components() -> None:
     async def story() -> None:
         house = House(parameters=slots(1))
