@@ -175,3 +175,19 @@ def test_a_replay_is_gone_when_it_has_told_what_it_had_to_tell(recorded: Desk) -
     shown = recorded.client.trajectory(kept)
     assert shown["twin_of"] == trajectory["session_id"]
     assert shown["rollouts"][0]["rollout"] == "replay"
+
+
+def test_a_proposal_gets_the_replays_figures_from_the_gateway_itself(recorded: Desk) -> None:
+    """What a rule of the board may bound, such as `verdict.figures.success.difference`."""
+    change = {"kind": "MAJOR_VERSION", "subject": "component:past@2"}
+    opened = recorded.client.post("/v1/proposals", {"change": change, "title": "replayed"}).json
+    asked = {"kind": "REPLAY", "workflow": "past", "candidates": ["past@2.2.0"], "sessions": 5}
+    path = f"/v1/proposals/{opened['proposal']['proposal_id']}/evidence"
+    told = recorded.client.post(path, asked, prefer="wait=60")
+    assert told.status == 202, told.text
+    (evidence,) = told.json["proposal"]["evidence"]
+    found = evidence["figures"]
+    assert (evidence["exit_code"], found["verdict.passed"], found["verdict.pairs"]) == (1, 0.0, 5.0)
+    assert found["verdict.figures.success.difference"] == 0.0
+    assert found["verdict.figures.equal.replayed"] == 0.0
+    posted_once(recorded)
