@@ -99,7 +99,8 @@ class Row:
 
     def inflight(self, key: str) -> int:
         """Slots in use at this key."""
-        return sum(column.states.get(key, 0) for column in self.slots)
+        of_type, of_target = self.slots  # a key belongs to one of them
+        return of_target.states.get(key) or of_type.states.get(key, 0)
 
     def limit_at(self, key: str, wish: Wish) -> int:
         """How many slots there are at this key; 0 where it has none."""

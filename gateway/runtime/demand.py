@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from acp_spec.model.enums import Kind
+from acp_spec.model.enums import Kind, StepType
 from gateway.engine.calls import step_type
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
@@ -21,6 +21,9 @@ from gateway.runtime.targets import Target, Targets
 
 PLACES_KEPT_MAX = 100_000
 """Places with a known service time; beyond it the oldest go, and are measured anew."""
+
+WAYS_MAX, VISITS_MAX = 1_000, 10_000
+"""What is made once for many sessions; beyond it, it is made anew."""
 
 COUNT_MIN = 0.005
 """Less than this to come is the rest of rounding."""
@@ -37,6 +40,9 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     keys: tuple[str, ...] = ()
     limits: tuple[int, ...] = ()
     share: float = 1.0
+
+
+_Way = list[tuple[int, Place | None]]
 
 
 class _Session(msgspec.Struct, kw_only=True):
@@ -66,6 +72,8 @@ class Demand:
         self._of_tenant: dict[str, int] = {}
         self._total_weight = 0.0
         self._served: dict[str, ServiceTime] = {}
+        self._ways: dict[str, tuple[dict[str, str], Catalog, _Way]] = {}
+        self._visits: dict[tuple[int, StepType, str, float], tuple[Rules, Visit]] = {}
 
     # ---- sessions -------------------------------------------------------------------------------
 
@@ -73,30 +81,54 @@ class Demand:
         self, session_id: str, workflow: Workflow, *, pins: dict[str, str], catalog: Catalog
     ) -> list[Visit]:
         """The calls that a session of this workflow is expected to make, in their order."""
+        digest = workflow.source_digest
         found: list[Visit] = []
-        for number, step in enumerate(workflow.steps):
-            pin = pins.get(f"step:{step.name}", "")
-            if pin and not step.plan:
-                offer = catalog.exact(pin)
-                kind = offer.card.kind if offer else Kind.TOOL
-                place = Place(pin, step_type(step.role, kind))
+        for number, place in self._way(workflow, pins=pins, catalog=catalog):
+            if place is not None:
                 found.append(self._visit(session_id, number, place=place, share=1.0))
                 continue
-            for place, share in self._habits.shares(workflow.source_digest, number).items():
-                found.append(self._visit(session_id, number, place=place, share=share))
+            for learned, share in self._habits.shares(digest, number).items():
+                found.append(self._visit(session_id, number, place=learned, share=share))
         return found
+
+    def _way(self, workflow: Workflow, *, pins: dict[str, str], catalog: Catalog) -> _Way:
+        """The steps with the places that are known, the same for sessions of one moment."""
+        kept = self._ways.get(workflow.source_digest)
+        if kept is not None and kept[0] is pins and kept[1] is catalog:
+            return kept[2]
+        way: _Way = []
+        for number, step in enumerate(workflow.steps):
+            pin = pins.get(f"step:{step.name}", "")
+            if not pin or step.plan:
+                way.append((number, None))
+                continue
+            offer = catalog.exact(pin)
+            kind = step_type(step.role, offer.card.kind if offer else Kind.TOOL)
+            way.append((number, Place(pin, kind)))
+        if len(self._ways) >= WAYS_MAX:
+            self._ways.clear()
+        self._ways[workflow.source_digest] = (pins, catalog, way)
+        return way
 
     def _visit(self, session_id: str, step: int, *, place: Place, share: float) -> Visit:
         target = self._targets.pick(place.pin, session_id) if self._targets else None
         if target is None:
             return Visit(step=step, share=share)
-        rules, kind = self._rules_for(target), place.step_type.value
-        return Visit(
+        rules, key = self._rules_for(target), (step, place.step_type, target.component_id, share)
+        kept = self._visits.get(key)
+        if kept is not None and kept[0] is rules:
+            return kept[1]
+        kind = place.step_type.value
+        visit = Visit(
             step=step,
             keys=(f"queue:{kind}", f"instance:{target.component_id}"),
             limits=(rules.queues[kind].limit, rules.target.limit),
             share=share,
         )
+        if len(self._visits) >= VISITS_MAX:
+            self._visits.clear()
+        self._visits[key] = (rules, visit)
+        return visit
 
     def admitted(self, session_id: str, tenant: str, *, digest: str, visits: list[Visit]) -> None:
         """A session was let in."""

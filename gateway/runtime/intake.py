@@ -65,6 +65,8 @@ class Intake:
         )
 
     def _check(self, asking: Asking, visits: list[Visit], *, digest: str) -> None:
+        if digest not in self._standing and self._is_free(visits):
+            return
         seen = forecast(self._station(visit) for visit in visits if visit.keys)
         if not seen.wait_ms and digest not in self._standing:
             return
@@ -82,6 +84,16 @@ class Intake:
         if isinstance(verdict, Refuse):
             self._standing[digest] = queue_delay.held_back(standing)
             raise AcpFailure(_spread(verdict, asking.session_id))
+
+    def _is_free(self, visits: list[Visit]) -> bool:
+        """Whether there is a slot everywhere, were all that is admitted there at once: the usual
+        case, told without a forecast."""
+        row, to_come = self._admission.row, self._demand.to_come
+        for visit in visits:
+            for key, limit in zip(visit.keys, visit.limits, strict=True):
+                if row.inflight(key) + row.waiting.get(key, 0) + to_come(key) >= limit:
+                    return False
+        return True
 
     def _station(self, visit: Visit) -> Station:
         """The tighter of the places that a call needs at once: its step type's and its target's."""
