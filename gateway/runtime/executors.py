@@ -35,6 +35,7 @@ from gateway.engine.events import (
 )
 from gateway.engine.states import CallState, Phase
 from gateway.governance import deadline
+from gateway.governance.outcome import Outcome
 from gateway.runtime.admitting import Admitting
 from gateway.runtime.connection import Answer, Connection, Outgoing, Sink
 from gateway.runtime.context import ContextMaker
@@ -114,6 +115,8 @@ class Executors:
         call = state.calls[command.call_id]
         started = call.started(command.attempt)
         if not call.is_out(command.attempt) or started is None:
+            # A call-back of an earlier attempt ended the call while this one waited for its sync.
+            self._permits.lose((command.call_id, command.attempt), Outcome.NOT_SENT)
             return
         now_ms = self._driver.now_ms(live)
         left_ms = deadline.timeout_ms(

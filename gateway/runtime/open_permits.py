@@ -50,11 +50,11 @@ class OpenPermits:
         if rest is not None:
             self._operations.setdefault(state.session_id, {})[address] = rest
 
-    def lose(self, address: Address) -> None:
-        """The attempt's session is gone (erased): its slots come back, and it judges nobody."""
+    def lose(self, address: Address, outcome: Outcome = Outcome.CANCELLED) -> None:
+        """Nobody will answer (its session was erased, or it never left): its slots come back."""
         permit = self._open.pop(address, None)
         if permit is not None:
-            self._admission.observe(permit, Outcome.CANCELLED)
+            self._admission.observe(permit, outcome)
 
     def settle(self, state: SessionState) -> None:
         """Close what is kept for operations of this session that are over by now."""

@@ -1,20 +1,24 @@
 """Call-backs of long operations, as components send them."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
 from acp_spec.bindings.errors import error
+from acp_spec.model.enums import SideEffect
 from acp_spec.model.errors import Reason
 from acp_spec.model.payload import ABSENT, Payload, payload
 from acp_spec.model.session import (
     CompleteOperation,
 )
 from gateway.engine.events import Late
-from gateway.engine.tests.stage import ONE_ACTION, accepted
+from gateway.engine.states import Phase
+from gateway.engine.tests.stage import ONE_ACTION, accepted, failed
 from gateway.runtime.tests.house import House, told
 from gateway.runtime.tests.virtual_time import run
+from gateway.stores.forgetful import ForgetfulStore
 
 
 def test_a_call_back_ends_its_operation_once() -> None:
@@ -98,5 +102,51 @@ def test_a_call_back_after_the_operations_time_tells_what_was_done_and_changes_n
         (call,) = house.state(session).calls.values()
         assert (call.status.value, call.side_effect.value) == ("FAILED", "PERFORMED")
         assert [type(e) for e in house.journal(session)].count(Late) == 1
+
+    run(story())
+
+
+class SlowSync:
+    """A sync thread on the loop; `amid` happens while a sync is under way."""
+
+    def __init__(self) -> None:
+        self.amid: Callable[[], None] = lambda: None
+
+    def put(self, job: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self.amid)
+        loop.call_later(0.01, job)
+
+    async def close(self) -> None:
+        """Nothing is left behind."""
+
+
+def test_a_call_back_that_comes_while_a_retry_waits_for_the_disk_keeps_no_slot() -> None:
+    """The retry never leaves, so nobody ever answered for its permit (simulated)."""
+
+    async def story() -> None:
+        house, syncs = House(store=ForgetfulStore(), sync=True), SlowSync()
+        house.committer._worker = syncs
+        house.targets.connection.lines["grow"] = failed(Reason.UNAVAILABLE, SideEffect.UNKNOWN)
+        session = await house.open(ONE_ACTION % "grow")
+        await asyncio.sleep(0.001)
+        context = house.targets.connection.sent[0].context
+        assert context.callback is not None
+        tasks = []
+
+        def call_back() -> None:
+            call = house.state(session).calls[context.call_id]
+            if call.number == 2 and call.phase is Phase.SENT and context.callback and not tasks:
+                result = CompleteOperation(output=payload(b"1"))
+                complete = house.service.complete_operation
+                back = complete(context.call_id, context.callback.token, result=result)
+                tasks.append(asyncio.get_running_loop().create_task(back))
+
+        syncs.amid = call_back
+        assert (await house.ended(session)).status.value == "SUCCEEDED"
+        assert tasks
+        assert len(house.targets.connection.sent) == 1, "the retry had become needless"
+        await asyncio.sleep(2)
+        house.check_permits()
 
     run(story())
