@@ -132,7 +132,7 @@ def test_a_call_back_that_comes_while_a_retry_waits_for_the_disk_keeps_no_slot()
         await asyncio.sleep(0.001)
         context = house.targets.connection.sent[0].context
         assert context.callback is not None
-        tasks = []
+        tasks: list[asyncio.Task[None]] = []
 
         def call_back() -> None:
             call = house.state(session).calls[context.call_id]
