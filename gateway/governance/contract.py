@@ -6,7 +6,7 @@ It stands inline in the workflow as `contract:`, or in a `contract.yaml` beside 
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from acp_spec.codec.schema_check import compile_schema
@@ -14,7 +14,15 @@ from acp_spec.codec.yaml_tree import Mapping, Scalar, ScalarKind, json_text, rea
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Problem
 from gateway.expressions.field_reader import Field, FieldReader
-from gateway.governance import business_fallback, plan_guard, sandbox_demands, semantics, sla
+from gateway.governance import (
+    action_rates,
+    business_fallback,
+    plan_guard,
+    sandbox_demands,
+    semantics,
+    sla,
+)
+from gateway.governance.action_rates import ActionRates
 from gateway.governance.business_fallback import BusinessFallback
 from gateway.governance.plan_guard import NO_GUARD, PlanGuard
 from gateway.governance.sandbox_demands import SandboxDemands
@@ -23,7 +31,7 @@ from gateway.governance.sla import Sla
 
 KEYS: Final = (
     "workflow", "description", "input_schema", "output_schema", "on_output_breach", "sla",
-    "semantics", "fallback", "allowed_actions", "plan", "sandbox",
+    "semantics", "fallback", "allowed_actions", "plan", "sandbox", "rates",
 )  # fmt: skip
 LEFT_OUT: Final = "..."
 """`contract: {...}`, as the protocol prints a workflow: something stands there, never mind what."""
@@ -58,6 +66,7 @@ class Contract:
     allowed_actions: tuple[str, ...] | None = None
     plan: PlanGuard = NO_GUARD
     sandbox: SandboxDemands | None = None
+    rates: ActionRates = field(default_factory=dict)
 
     def sla_of(self, component: str) -> Sla | None:
         """The demands on this component, if there are any."""
@@ -119,6 +128,7 @@ def read_contract(reader: FieldReader, found: Field) -> Contract:
         allowed_actions=_allowed(reader, fields.get("allowed_actions")),
         plan=plan_guard.read(reader, fields["plan"]) if "plan" in fields else NO_GUARD,
         sandbox=sandbox_demands.read(reader, fields["sandbox"]) if "sandbox" in fields else None,
+        rates=action_rates.read(reader, fields["rates"]) if "rates" in fields else {},
     )
 
 

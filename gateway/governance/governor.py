@@ -35,7 +35,8 @@ class Row:
 
     def __init__(self) -> None:
         self.breaker, self.retries = Column(Breaker()), Column(RetryTokens())
-        self.rates = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
+        of_all = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
+        self.rates = (*of_all, Column(rate_limit.OfWorkflow()))
         self.slots = Slots(concurrency.OfStepType()), Slots(concurrency.OfTarget())
         judges = Deadline(), self.breaker, self.retries, Column(PushBack())
         self.parts: Parts = (*judges, *self.rates, *self.slots)

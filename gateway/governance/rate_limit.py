@@ -1,4 +1,4 @@
-"""Token buckets: calls per second of one action, and of one instance as its card says (R11).
+"""Token buckets: calls a second of an action, of a workflow by its contract, of an instance (R11).
 
 The bucket is kept as one number, the time at which it is full again (GCRA, ITU-T I.371): a call
 moves it on by one interval and may start while it lies at most `burst` intervals ahead. Whoever
@@ -82,6 +82,16 @@ class OfAction(RateLimit):
 
     def rules(self, wish: Wish) -> RateRules | None:
         return wish.rules.actions.get(wish.action)
+
+
+class OfWorkflow(RateLimit):
+    """Calls of one action by one workflow: what its contract says."""
+
+    def key(self, wish: Wish) -> str:
+        return f"rate:{wish.workflow}:{wish.action}" if wish.contract_rate is not None else ""
+
+    def rules(self, wish: Wish) -> RateRules | None:
+        return wish.contract_rate
 
 
 class OfTarget(RateLimit):

@@ -5,7 +5,7 @@ import math
 import msgspec
 
 from gateway.governance.outcome import Outcome
-from gateway.governance.rules import Rules
+from gateway.governance.rules import RateRules, Rules
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -13,7 +13,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `left_ms`: what the attempt may take once it is sent; `patience_ms`: what its session has left,
     so how long it may wait. `now_ms` is the row's clock (monotonic); `is_head`: it waited, and its
-    turn has come.
+    turn has come. `contract_rate`: what the contract of `workflow` says of this action.
     """
 
     rules: Rules
@@ -24,6 +24,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     now_ms: float = 0.0
     pin: str = ""
     action: str = ""
+    workflow: str = ""
+    contract_rate: RateRules | None = None
     is_retry: bool = False
     is_head: bool = False
 

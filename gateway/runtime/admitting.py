@@ -175,13 +175,15 @@ class Admitting:
 
     def _wish(self, live: Live, call: CallState, *, target: Target, is_head: bool) -> Wish:
         created, now_ms = call.created, self._driver.now_ms(live)
-        deadline_at_ms = live.state.deadline_at(now_ms)
+        deadline_at_ms, workflow = live.state.deadline_at(now_ms), live.state.workflow
         return Wish(
             rules=self._rules_for(target),
             step_type=created.step_type.value,
             instance=target.component_id,
             pin=_pin(target),
             action=created.action,
+            workflow=workflow.name if workflow else "",
+            contract_rate=workflow.contract.rates.get(created.action) if workflow else None,
             left_ms=deadline.timeout_ms(created.timeout_ms, deadline_at_ms, now_ms=now_ms),
             patience_ms=deadline_at_ms - now_ms if deadline_at_ms else math.inf,
             now_ms=self.admission.now_ms(),

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.governance.contract import Contract, OnOutputBreach, parse_contract
 from gateway.governance.plan_guard import OnReject, Repetition
+from gateway.governance.rules import OnExcess
 from gateway.governance.sla import OnBreach
 
 WHOLE: Final = """workflow: hotline
@@ -42,6 +43,7 @@ plan:
   repetition: forbidden
   on_reject: replan
 sandbox: {rates.*: {max_memory_bytes: 512000000}}
+rates: {ledger.fee: {per_second: 2.5, burst: 4, on_excess: refuse}, rates.convert: {per_second: 9}}
 """
 
 
@@ -72,6 +74,9 @@ def test_every_section_is_read() -> None:
     assert contract.semantics is not None
     assert contract.fallback is not None
     assert contract.sandbox is not None
+    fee, convert = contract.rates["ledger.fee"], contract.rates["rates.convert"]
+    assert (fee.per_second, fee.burst, fee.on_excess) == (2.5, 4, OnExcess.REFUSE)
+    assert (convert.per_second, convert.burst, convert.on_excess) == (9, 1, OnExcess.WAIT)
 
 
 def test_an_action_is_allowed_by_its_name_or_by_the_beginning_of_it() -> None:
@@ -86,6 +91,9 @@ def test_without_a_list_every_action_is_allowed_and_with_an_empty_one_none_is() 
 
 
 BROKEN: Final = [
+    ("rates: {a: {}}", (1, 12, "rates.a", "say how many calls a second")),
+    ("rates: {a: {per_second: 0}}", (1, 25, "rates.a.per_second", "from 0.001 to")),
+    ("rates: {a: {per_second: 1, on_excess: x}}", (1, 39, "rates.a.on_excess", "wait, refuse")),
     ("inputschema: {}", (1, 1, "inputschema", "did you mean 'input_schema'")),
     ("a", (1, 1, "", "`acp workflows put` writes it")),
     ("[]", (1, 1, "", "a contract is an object")),

@@ -8,6 +8,7 @@ import jsonschema_rs
 
 from acp_spec.codec.yaml_tree import json_text, read_tree
 from gateway.governance import (
+    action_rates,
     business_fallback,
     contract,
     fallback_track,
@@ -16,6 +17,7 @@ from gateway.governance import (
     sla,
 )
 from gateway.governance.domains import THRESHOLD_DEFAULT
+from gateway.governance.rules import OnExcess
 from gateway.governance.tests.test_contract import WHOLE
 
 SCHEMA: Final[Any] = json.loads(
@@ -32,6 +34,7 @@ def test_the_schema_accepts_a_contract_with_every_section() -> None:
 def test_the_schema_has_exactly_the_keys_that_the_reader_knows() -> None:
     assert set(SCHEMA["properties"]) == set(contract.KEYS)
     assert set(SCHEMA["properties"]["plan"]["properties"]) == set(plan_guard.KEYS)
+    assert set(SCHEMA["$defs"]["rate"]["properties"]) == set(action_rates.KEYS)
     assert set(SCHEMA["$defs"]["sla"]["properties"]) == set(sla.KEYS)
     sections, parts = SCHEMA["properties"], SCHEMA["$defs"]
     assert set(sections["semantics"]["properties"]) == set(semantics.KEYS)
@@ -53,6 +56,12 @@ def test_choices_and_bounds_are_those_of_the_reader() -> None:
     assert demands["window_ms"]["minimum"] == sla.WINDOW_MS_LEAST
     assert demands["window_ms"]["maximum"] == sla.WINDOW_MS_MOST
     assert demands["min_samples"]["maximum"] == sla.SAMPLES_MOST
+    rate = SCHEMA["$defs"]["rate"]["properties"]
+    assert rate["per_second"]["minimum"] == action_rates.PER_SECOND_LEAST
+    assert rate["per_second"]["maximum"] == action_rates.PER_SECOND_MOST
+    assert rate["burst"]["maximum"] == action_rates.BURST_MOST
+    names = {member.name for member in OnExcess}
+    assert set(rate["on_excess"]["enum"]) == names | {name.lower() for name in names}
     plan = SCHEMA["properties"]["plan"]["properties"]
     assert plan["max_sub_goals"]["maximum"] == plan_guard.SUB_GOALS_MOST
     assert plan["max_arguments_bytes"]["maximum"] == plan_guard.ARGUMENTS_BYTES_MOST

@@ -30,7 +30,7 @@ def states_of(row: Row) -> dict[str, object]:
 def test_the_row_names_what_is_asked_in_order() -> None:
     assert [part.name for part in Row().parts] == [
         *("deadline", "breaker", "retry_tokens", "push_back"),
-        *("rate_limit", "rate_limit", "concurrency", "concurrency"),
+        *("rate_limit", "rate_limit", "rate_limit", "concurrency", "concurrency"),
     ]
 
 

@@ -364,6 +364,39 @@ def test_those_who_wait_go_by_the_new_rate_as_soon_as_it_is_changed() -> None:
     run(story())
 
 
+RATED = """
+workflow: rated
+version: 1.0.0
+contract: {rates: {read: {per_second: 10, on_excess: %s}}}
+steps:
+  - {name: act, role: execute, action: read, on_error: continue}
+output: act.status
+"""
+
+
+@pytest.mark.parametrize("on_excess", ["wait", "refuse"])
+def test_a_workflow_keeps_to_the_rate_of_its_own_contract(on_excess: str) -> None:
+    async def story() -> None:
+        house = House()
+        opened = [await house.open(RATED % on_excess) for _ in range(4)]
+        free = await house.open(ONE_ACTION % "read")
+        assert sent(house) == 2, "another workflow has no part in it"
+        for session in (*opened, free):
+            await house.ended(session)
+        refused = [e for s in opened for e in house.journal(s) if isinstance(e, Refused)]
+        waits = [
+            e.wait_ms for s in opened for e in house.journal(s) if isinstance(e, AttemptStarted)
+        ]
+        if on_excess == "wait":
+            assert not refused
+            assert [round(wait, -2) for wait in waits] == [0, 100, 200, 300]
+        else:
+            assert {event.error.reason for event in refused} == {"RATE_LIMITED"}
+        house.check_permits()
+
+    run(story())
+
+
 def _too_many(retry_after_ms: int) -> Said:
     failure: AcpError = error(Reason.RATE_LIMITED, "slower", retry_after_ms=retry_after_ms)
     return Said(error=failure)
