@@ -13,6 +13,7 @@ from acp_spec.model.enums import Effect, Mode, SideEffect
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import lineage_id, session_id
 from acp_spec.model.payload import payload
+from acp_spec.model.trajectory import FallbackRow
 from gateway.engine import pins
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
@@ -92,6 +93,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     backoff: Backoff = Backoff()
     hedge_after_ms: int = 0
+    fallback: FallbackRow | None = None
+    fallback_output: bytes = b""
 
 
 def effect_of(call: CallState, said: Said) -> SideEffect:
@@ -147,4 +150,6 @@ def opening(workflow: Workflow | None, catalog: Catalog, terms: Terms) -> Opened
         pins=pins.pins(workflow, catalog, labels=terms.labels),
         retry_budget=terms.retry_budget,
         cancel_grace_ms=terms.cancel_grace_ms,
+        fallback=terms.fallback,
+        fallback_output=payload(terms.fallback_output),
     )

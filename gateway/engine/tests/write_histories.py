@@ -17,6 +17,7 @@ from acp_spec.model.enums import (
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Deviation, Feedback, ManualStep
+from acp_spec.model.trajectory import FallbackRow
 from gateway.engine.events import AttemptStarted, CallCreated, FeedbackGiven, FinishRequested
 from gateway.engine.manual import manual_call
 from gateway.engine.tests import histories
@@ -44,7 +45,25 @@ from gateway.engine.tests.stage import (
 
 EXACT = b'{"big":9007199254740993,"money":0.10}'
 REPLAN_ONCE = by_loop(judged("REPLAN", critique="once more"), ACCEPTED)
+MAPPED = (
+    ONE_ACTION.replace('n: "1"', "n: input.query") % "read"
+    + """
+contract:
+  semantics:
+    domains: {greeting: {values: {HELLO: [hi], BYE: []}}}
+    fields: [{in: arguments, action: read, at: /n, domain: greeting}]
+"""
+)
 FALLING = JUDGED_ACTION + "fallback: {output: input.query}\n"
+
+
+def mapped() -> Play:
+    return opened(MAPPED, Terms(input=b'{"query":"Hi"}'), read=gave({"ok": True})).run()
+
+
+def answered_by_rules() -> Play:
+    row = FallbackRow(rule="small", version="r1")
+    return opened(ONE_ACTION % "read", Terms(fallback=row, fallback_output=b'{"to":"clerk"}')).run()
 
 
 def opened(text: str, terms: Terms | None = None, **lines: Line) -> Play:
@@ -226,6 +245,8 @@ STORIES: dict[str, tuple[str, str, Callable[[], Play]]] = {
     "deviation": ("another version serves", ONE_ACTION % "read", deviating),
     "feedback_after_the_end": ("the last word by its time", ONE_ACTION % "read", judged_later),
     "restart": ("a lost attempt is repeated by key", ONE_ACTION % "book", restarted),
+    "values_mapped": ("an argument is brought into its domain", MAPPED, mapped),
+    "answered_by_rules": ("a business fallback answers", ONE_ACTION % "read", answered_by_rules),
     "refused_and_deferred": (
         "the gateway itself says no",
         ONE_ACTION % "pay",
