@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-storm bench-governance bench-rollouts bench-semantics lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-storm bench-governance bench-rollouts bench-twins bench-semantics lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -99,6 +99,9 @@ soak: setup ## simulate for HOURS=h (1), a seed of its own each time
 
 bench-rollouts: setup ## what rollouts cost, how many sessions their verdicts need; JSON on the last line
 	@$(PY) -m benchmarks.bench_rollouts
+
+bench-twins: setup ## what callers notice of a shadow; JSON on the last line
+	@$(PY) -m benchmarks.bench_twins
 
 bench-peers: setup ## the same durable job on other engines and on ours, in turn; installs them into .build
 	@$(PY) benchmarks/bench_peers.py

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from gateway.assembly.watching import watch_rollouts
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
@@ -46,5 +47,6 @@ def rolling_of(parts: RolloutParts, registry: Registry, *, workflows: Workflows)
     policies = PolicyVersions(parts.store, parts.durable)
     versions = Versions(ComponentVersions(registry), WorkflowVersions(workflows), policies=policies)
     rollouts = Rollouts(parts, versions)
+    watch_rollouts(parts.metrics, rollouts)
     traffic = RolloutTraffic(rollouts, workflows, policies=policies, metrics=parts.metrics)
     return Rolling(rollouts, traffic)

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 from acp_spec.model.enums import StepType
+from gateway.governance.rollout import Status
 from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
 from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.outbox import Outbox
+from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.signs import Signs
 from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.target_views import TargetViews
@@ -58,3 +60,19 @@ def watch_row(metrics: Metrics, views: TargetViews, *, signs: Signs) -> None:
     metrics.watch_figures(
         "component_load", "What components report, the worst of their instances", read=signs.worst
     )
+
+
+def watch_rollouts(metrics: Metrics, rollouts: Rollouts) -> None:
+    """How many go on or wait for a person, and bad news of the last day."""
+    metrics.watch_by(
+        "rollouts",
+        "Rollouts that are not over",
+        label="status",
+        reads={one.value: _count(rollouts, one) for one in (Status.RUNNING, Status.PAUSED)},
+    )
+    taken_back = "Rollouts that their own rules took back within a day"
+    metrics.watch("rollouts_taken_back", taken_back, read=rollouts.taken_back)
+
+
+def _count(rollouts: Rollouts, status: Status) -> Callable[[], float]:
+    return lambda: rollouts.count(status)

@@ -15,6 +15,11 @@ from acp_spec.model.bounds import Count, NonEmpty
 
 HOUR_MS: Final = 60 * 60 * 1000
 NAME_CHARACTERS_MAX: Final = 200
+NAMED_MAX: Final = 100
+"""Workflows, or fields, that a declaration may list: each is compared with every session."""
+ALPHA_MIN: Final = 1e-9
+"""Less is no promise that anybody could check, and no number that the tests could divide."""
+REWARD_MAX: Final = 1e12
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, msgspec.Meta(gt=0.0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0.0)]
@@ -132,7 +137,7 @@ class RolloutSpec(msgspec.Struct, frozen=True, kw_only=True):
     rollout: str = ""
     sticky: Sticky = Sticky.SESSION
     workflows: tuple[str, ...] = ()
-    alpha: Annotated[float, msgspec.Meta(gt=0.0, lt=0.5)] = 0.05
+    alpha: Annotated[float, msgspec.Meta(ge=ALPHA_MIN, lt=0.5)] = 0.05
     time_scale: Positive = 1.0
     on_worse: OnWorse = OnWorse.ROLLBACK
     canary: StageRule = StageRule(share=0.01, min_samples=100, min_ms=HOUR_MS, prove=False)
@@ -213,8 +218,18 @@ def _share_problem(spec: RolloutSpec) -> str | None:
 
 def _reward_problem(spec: RolloutSpec) -> str | None:
     reward = spec.reward
-    narrow = reward is not None and reward.low >= reward.high
-    return "reward: low must be under high" if narrow else None
+    if reward is None:
+        return None
+    if max(abs(reward.low), abs(reward.high)) > REWARD_MAX:
+        return f"reward: low and high must be within {REWARD_MAX:.0e}"
+    return "reward: low must be under high" if reward.low >= reward.high else None
+
+
+def _list_problem(spec: RolloutSpec) -> str | None:
+    for field, listed in (("workflows", spec.workflows), ("ignore", spec.ignore)):
+        if len(listed) > NAMED_MAX:
+            return f"{field}: at most {NAMED_MAX} entries"
+    return None
 
 
 CHECKS: Final[tuple[Callable[[RolloutSpec], str | None], ...]] = (
@@ -223,6 +238,7 @@ CHECKS: Final[tuple[Callable[[RolloutSpec], str | None], ...]] = (
     _baseline_problem,
     _share_problem,
     _reward_problem,
+    _list_problem,
 )
 
 

@@ -41,6 +41,7 @@ RUNNING_MAX: Final = 16
 """Each costs a hash per opening and a judgement per tick."""
 FINISHED_MAX: Final = 500
 """Finished rollouts that are kept for people to read; the oldest go first."""
+DAY_MS: Final = 24 * 60 * 60 * 1000
 ITSELF: Final = "the rollout's rules"
 
 _ROW: Final = b"rollout\0"
@@ -123,7 +124,7 @@ class Rollouts:
         """Those that run, in the order in which they began, for openings: their samples are of the
         time when they last moved."""
         for key, value in parts.store.scan(Table.GOVERNANCE, _ROW):
-            self._kept[key.removeprefix(_ROW).decode()] = msgspec.json.decode(value, type=Kept)
+            self._load(key.removeprefix(_ROW).decode(), value)
         self._recount()
 
     # ---- for people ------------------------------------------------------------------------------
@@ -143,6 +144,20 @@ class Rollouts:
         self._wake.set()
         await self._durable.synced()
         return self.get(rollout.rollout_id)
+
+    def count(self, status: Status) -> int:
+        """How many rollouts stand so."""
+        return sum(one.rollout.status is status for one in self._kept.values())
+
+    def taken_back(self) -> int:
+        """How many their own rules took back within a day: news that somebody should hear."""
+        since_ms = self._clock.now_ms() - DAY_MS
+        return sum(
+            one.rollout.status is Status.ROLLED_BACK
+            and not one.rollout.by
+            and one.rollout.changed_at_ms >= since_ms
+            for one in self._kept.values()
+        )
 
     def list(self) -> RolloutPage:
         """Every rollout that is kept."""
@@ -324,6 +339,13 @@ class Rollouts:
             del self._kept[rollout.rollout_id]
             self._put_ms.pop(rollout.rollout_id, None)
             self._durable.delete(Table.GOVERNANCE, _ROW + rollout.rollout_id.encode())
+
+    def _load(self, rollout_id: str, row: bytes) -> None:
+        """One that cannot be read is left where it is: a gateway starts all the same."""
+        try:
+            self._kept[rollout_id] = msgspec.json.decode(row, type=Kept)
+        except msgspec.DecodeError as problem:
+            log.error("rollout_unreadable", cause=problem, rollout=rollout_id)
 
     def _find(self, rollout_id: str) -> Kept:
         kept = self._kept.get(rollout_id)

@@ -338,6 +338,8 @@ def test_the_defaults_are_a_good_declaration() -> None:
         ({"canary": StageRule(share=0.0)}, "never end"),
         ({"full": StageRule(share=0.9)}, "everybody"),
         ({"reward": RewardRule(low=1.0, high=0.0)}, "low"),
+        ({"reward": RewardRule(low=-1e300, high=1e300)}, "within"),
+        ({"ignore": ("/a",) * 101}, "ignore"),
     ],
 )
 def test_a_wrong_declaration_is_told_with_its_place(change: dict[str, object], said: str) -> None:

@@ -20,6 +20,7 @@ from gateway.runtime.rollout_versions import PolicyVersions, Versions
 from gateway.runtime.rollouts import RolloutParts, Rollouts
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
+from gateway.stores.ports import Table
 from gateway.telemetry.metrics import Metrics
 
 GOOD = Sample(succeeded=True, fell_back=False, work_ms=10.0)
@@ -238,3 +239,37 @@ def test_so_many_at_once_and_so_many_kept(house: House, monkeypatch: pytest.Monk
     assert [one.rollout_id for one in house.rollouts.list().rollouts] == ["third", "fourth"]
     house.again()
     assert [one.rollout_id for one in house.rollouts.list().rollouts] == ["third", "fourth"]
+
+
+def test_a_row_that_cannot_be_read_does_not_keep_a_gateway_from_starting(house: House) -> None:
+    rollout = house.start()
+    batch = house.store.batch()
+    batch.put(Table.GOVERNANCE, b"rollout\0spoilt", b'{"rollout": {}}')
+    house.store.write(batch)
+    house.again()
+    assert [one.rollout_id for one in house.rollouts.list().rollouts] == [rollout]
+
+
+def test_people_hear_of_what_waits_for_them_and_of_what_was_taken_back(house: House) -> None:
+    rollout = house.start()
+    assert house.rollouts.count(Status.RUNNING) == 1
+    house.planners.now = "1.5.0"
+    house.pass_ms(250)
+    assert house.rollouts.count(Status.PAUSED) == 1
+    house.order(rollout, Order.ROLLBACK)
+    assert house.rollouts.taken_back() == 0, "a person knows what it did itself"
+    house.planners.now = "1.0.0"
+    house.start(rollout="bad")
+    for arm, good in ((Arm.BASELINE, True), (Arm.CANDIDATE, False)):
+        ended = msgspec.structs.replace(GOOD, succeeded=good)
+        for _ in range(60):
+            house.rollouts.update(
+                "bad",
+                lambda one, arm=arm, ended=ended: counted(  # type: ignore[misc]
+                    one, Stage.CANARY, arm=arm, sample=ended
+                ),
+            )
+    house.pass_ms(250)
+    assert house.rollouts.taken_back() == 1
+    house.clock.advance(keeper.DAY_MS + 1)
+    assert house.rollouts.taken_back() == 0
