@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 
 from gateway.engine.workflow_file import parse_workflow
 from gateway.simulation import faults
@@ -192,7 +192,7 @@ def _parts(order: Order, make: MakeHouse, *, keep: Keep | None) -> Iterator[Sum]
 
 def _heard(pipes: list[Connection]) -> Iterator[Sum]:
     while pipes:
-        for pipe in multiprocessing.connection.wait(pipes):
+        for pipe in wait(pipes):
             assert isinstance(pipe, Connection)
             try:
                 yield pipe.recv()

@@ -47,17 +47,17 @@ class Schemas:
             self.definitions[name] = schema
         return {"$ref": f"{PREFIX}{name}"}
 
-    def _items(self, found: Any) -> Schema:
+    def items(self, found: Any) -> Schema:
         return {"type": "array", "items": self._of(found.item_type)}
 
-    def _tuple(self, found: inspect.TupleType) -> Schema:
+    def tuple_of(self, found: inspect.TupleType) -> Schema:
         items = [self._of(one) for one in found.item_types]
         return {"type": "array", "prefixItems": items, "items": False}
 
-    def _map(self, found: inspect.DictType) -> Schema:
+    def map_of(self, found: inspect.DictType) -> Schema:
         return {"type": "object", "additionalProperties": self._of(found.value_type)}
 
-    def _union(self, found: inspect.UnionType) -> Schema:
+    def union_of(self, found: inspect.UnionType) -> Schema:
         return {"anyOf": [self._of(one) for one in found.types]}
 
 
@@ -101,11 +101,11 @@ _MAKE: Final[Mapping[type, _Make]] = {
     inspect.RawType: _fixed({}),
     inspect.AnyType: _fixed({}),
     inspect.BytesType: _fixed({"type": "string", "contentEncoding": "base64"}),
-    inspect.ListType: Schemas._items,
-    inspect.VarTupleType: Schemas._items,
-    inspect.SetType: Schemas._items,
-    inspect.FrozenSetType: Schemas._items,
-    inspect.TupleType: Schemas._tuple,
-    inspect.DictType: Schemas._map,
-    inspect.UnionType: Schemas._union,
+    inspect.ListType: Schemas.items,
+    inspect.VarTupleType: Schemas.items,
+    inspect.SetType: Schemas.items,
+    inspect.FrozenSetType: Schemas.items,
+    inspect.TupleType: Schemas.tuple_of,
+    inspect.DictType: Schemas.map_of,
+    inspect.UnionType: Schemas.union_of,
 }
