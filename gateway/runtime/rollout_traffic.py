@@ -40,6 +40,7 @@ from gateway.runtime.twins import TwinEnd, Twins, TwinWish
 from gateway.runtime.workflows import Workflows
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.spans import session_span
 
 _64_BITS: Final = 8
 log = get_log("gateway.rollouts")
@@ -245,7 +246,8 @@ class RolloutTraffic:
         )
 
     def twin_opened(self, opened: Opened, intent: Intent) -> Opened:
-        """The opening of a twin: the primary's own, on another version, under its own id."""
+        """The opening of a twin: the primary's own, on another version, under its own id, and in
+        no trace of the caller's."""
         assert self._driver is not None, "attached before any session opens"
         workflow, new_id = intent.workflow, intent.session_id
         digest = workflow.source_digest if workflow else ""
@@ -260,6 +262,8 @@ class RolloutTraffic:
             workflow_digest=digest,
             session_key="",
             request_digest="",
+            traceparent=session_span(new_id, None, ratio=0.0).header(),
+            tracestate="",
             pins=intent.pins,
             policies=policies,
             recovery_params=intent.recovery_params,

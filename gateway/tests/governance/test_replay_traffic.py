@@ -58,7 +58,7 @@ def figures(result: Result) -> dict[str, Any]:
 
 def test_an_equal_version_passes(recorded: Desk, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    result = replay(recorded, "2.0.0", "--latency-slack-ms", "60", "--report", str(report))
+    result = replay(recorded, "2.0.0", "--latency-slack-ms", "150", "--report", str(report))
     assert result.exit_code == Exit.OK, result.output
     assert json.loads(report.read_bytes()) == json.loads(result.stdout)
     verdict = json.loads(result.stdout)["verdict"]
@@ -75,7 +75,7 @@ def test_an_equal_version_passes(recorded: Desk, tmp_path: Path) -> None:
 def test_a_bad_version_fails_by_the_figure_that_is_bad(
     recorded: Desk, version: str, figure: str
 ) -> None:
-    result = replay(recorded, version, "--latency-slack-ms", "60")
+    result = replay(recorded, version, "--latency-slack-ms", "150")
     assert result.exit_code == Exit.FAILED
     broken = [name for name, one in figures(result).items() if not one["passed"]]
     assert figure in broken
@@ -86,7 +86,7 @@ def test_a_bad_version_fails_by_the_figure_that_is_bad(
 
 
 def test_a_limit_can_be_wider_and_fields_can_be_ignored(recorded: Desk) -> None:
-    result = replay(recorded, "2.2.0", "--ignore", "/answer", "--latency-slack-ms", "60")
+    result = replay(recorded, "2.2.0", "--ignore", "/answer", "--latency-slack-ms", "150")
     assert result.exit_code == Exit.OK, result.output
 
 
