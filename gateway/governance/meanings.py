@@ -27,6 +27,8 @@ from gateway.governance.semantics import FieldRule
 
 VALUES_MAX: Final = 256
 """Values with a domain in one payload. Each may cost a look-up in a model, on the loop."""
+GUESSES_MAX: Final = 16
+"""Of these, that `nearest` is asked about; what else is unknown is refused without a guess."""
 REFUSED_SHOWN: Final = 5
 ANY: Final = "*"
 
@@ -57,6 +59,14 @@ class _Walk:
     refused: list[tuple[MappedValue, Domain, tuple[Candidate, ...]]] = field(default_factory=list)
     in_domain: int = 0
     too_many: bool = False
+    guesses_left: int = GUESSES_MAX
+
+    def guess(self, domain: Domain, text: str) -> Sequence[Candidate]:
+        """`nearest`, as often as one payload may ask it."""
+        if not self.guesses_left:
+            return ()
+        self.guesses_left -= 1
+        return self.nearest(domain, text)
 
     @property
     def full(self) -> bool:
@@ -114,7 +124,7 @@ def _value(text: bytes, rule: FieldRule, *, at: tuple[str, ...], walk: _Walk) ->
         _refuse(walk, domain, pointer=pointer, said=shown)
         return text
     said: str = msgspec.json.decode(text)
-    found = place(domain, said, nearest=walk.nearest)
+    found = place(domain, said, nearest=walk.guess)
     if found.how is HowMapped.EXACT:
         walk.in_domain += 1
         return text

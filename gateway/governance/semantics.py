@@ -34,8 +34,10 @@ from gateway.governance.domains import (
 )
 
 DOMAINS_MAX: Final = 64
-SPELLINGS_MAX: Final = 4_000
-"""Names and synonyms of one domain: `nearest` compares with each."""
+SPELLINGS_MAX: Final = 10_000
+GUESSED_MAX: Final = 1_000
+"""Names and synonyms of a domain that `nearest` guesses in: its table takes 50 ms to make, on the
+loop. A longer list is one of codes, where a near one is another one."""
 FIELDS_MAX: Final = 256
 CASES_MAX: Final = 1_000
 POINTER_TOKENS_MAX: Final = 24
@@ -169,8 +171,8 @@ def _domain(reader: FieldReader, name: str, *, found: Field) -> Domain | None:
         return None
     folds = reader.boolean(fields["folded"]) if "folded" in fields else True
     values = _values(reader, fields["values"])
-    if sum(1 + len(named) for named in values.values()) > SPELLINGS_MAX:
-        reader.fault(fields["values"], f"a domain has at most {SPELLINGS_MAX} names and synonyms")
+    guesses = reader.boolean(fields["nearest"]) if "nearest" in fields else True
+    if not _check_size(reader, fields["values"], values=values, guesses=guesses):
         return None
     _check_clashes(reader, fields["values"], values=values, folds=folds)
     return domain_of(
@@ -178,8 +180,22 @@ def _domain(reader: FieldReader, name: str, *, found: Field) -> Domain | None:
         values,
         threshold=reader.number(fields.get("threshold"), THRESHOLD_DEFAULT, least=0.0, most=1.0),
         folds=folds,
-        guesses=reader.boolean(fields["nearest"]) if "nearest" in fields else True,
+        guesses=guesses,
     )
+
+
+def _check_size(
+    reader: FieldReader, found: Field, *, values: dict[str, tuple[str, ...]], guesses: bool
+) -> bool:
+    count = sum(1 + len(named) for named in values.values())
+    if count > SPELLINGS_MAX:
+        reader.fault(found, f"a domain has at most {SPELLINGS_MAX} names and synonyms")
+    elif guesses and count > GUESSED_MAX:
+        more = f"with `nearest: false` {SPELLINGS_MAX} are"
+        reader.fault(found, f"at most {GUESSED_MAX} names and synonyms can be guessed; {more}")
+    else:
+        return True
+    return False
 
 
 def _values(reader: FieldReader, found: Field) -> dict[str, tuple[str, ...]]:

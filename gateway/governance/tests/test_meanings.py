@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.semantics import HowMapped
-from gateway.governance.domains import domain_of, nobody
-from gateway.governance.meanings import VALUES_MAX, mapped, refused_values
+from gateway.governance.domains import Candidate, Domain, domain_of, nobody
+from gateway.governance.meanings import GUESSES_MAX, VALUES_MAX, mapped, refused_values
 from gateway.governance.semantics import FieldRule, Side
 
 INTENT = domain_of("intent", {"REFUND": ["money back"], "TRACK": ["where is it"]})
@@ -87,6 +88,20 @@ def test_more_values_than_anybody_looks_up_on_the_loop_are_refused() -> None:
     assert refused is not None
     assert str(VALUES_MAX) in refused.message
     assert mapped(many.replace(b'"REFUND", ', b"", 1), [rule("/*")], nearest=nobody).refusal is None
+
+
+def test_one_payload_asks_for_so_many_guesses_and_no_more() -> None:
+    asked: list[str] = []
+
+    def nearest(domain: Domain, text: str) -> Sequence[Candidate]:
+        asked.append(text)
+        return (Candidate(value="REFUND", confidence=1.0),)
+
+    text = json.dumps([f"refund{number}" for number in range(GUESSES_MAX + 2)]).encode()
+    found = mapped(text, [rule("/*")], nearest=nearest)
+    assert len(asked) == GUESSES_MAX
+    assert [value.how for value in found.values[-2:]] == [HowMapped.REFUSED] * 2
+    assert found.refusal is not None
 
 
 leaves = st.sampled_from(["REFUND", "refund", "money-back", "nonsense", 1, 2.5, None, True])

@@ -106,3 +106,10 @@ def test_the_cases_of_the_file_are_held_against_the_mapper() -> None:
 )
 def test_a_fault_is_told_at_its_place(domains: str, rest: str, told: str) -> None:
     assert told in problems(domains, rest)
+
+
+def test_a_long_list_is_allowed_where_nothing_is_guessed() -> None:
+    many = ", ".join(f"c{number}" for number in range(1_200))
+    assert "`nearest: false`" in problems(f"{{d: {{values: [{many}]}}}}")
+    found = read(f"semantics: {{domains: {{d: {{values: [{many}], nearest: false}}}}}}")
+    assert len(found.domains["d"].values) == 1_200
