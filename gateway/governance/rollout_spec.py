@@ -15,6 +15,7 @@ from acp_spec.model.bounds import Count, NonEmpty
 
 HOUR_MS: Final = 60 * 60 * 1000
 NAME_CHARACTERS_MAX: Final = 200
+VERSION_CHARACTERS_MAX: Final = 128
 NAMED_MAX: Final = 100
 """Workflows, or fields, that a declaration may list: each is compared with every session."""
 ALPHA_MIN: Final = 1e-9
@@ -185,6 +186,8 @@ def _name_problem(spec: RolloutSpec) -> str | None:
 
 def _version_problem(spec: RolloutSpec) -> str | None:
     subject = spec.subject
+    if len(subject.candidate) > VERSION_CHARACTERS_MAX:
+        return f"subject.candidate: at most {VERSION_CHARACTERS_MAX} characters"
     if subject.kind is Kind.POLICY:
         return None if subject.params else "subject.params: the candidate policy's parameters"
     if subject.params or subject.baseline_params:

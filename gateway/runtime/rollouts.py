@@ -8,7 +8,7 @@ the gateway's own, like the components and workflows they are about: no tenant h
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -43,6 +43,9 @@ FINISHED_MAX: Final = 500
 """Finished rollouts that are kept for people to read; the oldest go first."""
 DAY_MS: Final = 24 * 60 * 60 * 1000
 ITSELF: Final = "the rollout's rules"
+
+REASON_CHARACTERS_MAX: Final = 1_000
+"""A sentence for whoever reads the audit log, no document."""
 
 _ROW: Final = b"rollout\0"
 log = get_log("gateway.rollouts")
@@ -91,7 +94,7 @@ class RolloutPage(msgspec.Struct, frozen=True, kw_only=True):
 class OrderRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Why a person orders it; shown with the rollout and kept in the audit log."""
 
-    reason: str = ""
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARACTERS_MAX)] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -340,6 +340,7 @@ def test_the_defaults_are_a_good_declaration() -> None:
         ({"reward": RewardRule(low=1.0, high=0.0)}, "low"),
         ({"reward": RewardRule(low=-1e300, high=1e300)}, "within"),
         ({"ignore": ("/a",) * 101}, "ignore"),
+        ({"subject": Subject(name="x", candidate="1" * 200), "rollout": "y"}, "characters"),
     ],
 )
 def test_a_wrong_declaration_is_told_with_its_place(change: dict[str, object], said: str) -> None:

@@ -77,13 +77,15 @@ class Desk:
     stack: ExitStack
     asked: int = 0
     replies: list[Any] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    """The registration of each version."""
     folder: Path = Path()
     """Where a test put what was recorded."""
 
     def hire(self, version: str, advise: Advise) -> Stranger:
         """Another version of the adviser comes to the desk."""
         stranger = self.stack.enter_context(serving(adviser(self.name, version, advise)))
-        self.client.register(stranger.url)
+        self.ids[version] = self.client.register(stranger.url)["component_id"]
         return stranger
 
     def hangs(self, version: str) -> threading.Event:

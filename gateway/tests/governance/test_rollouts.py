@@ -285,3 +285,25 @@ def test_the_command_starts_shows_and_orders(client: Client, tmp_path: Path) -> 
         assert acp("start").exit_code == Exit.USAGE
         assert acp("start", "--component", "typed").exit_code == Exit.USAGE
         assert acp("start", "--component", "typed@7.0.0").exit_code == Exit.USAGE
+
+
+def test_a_candidate_that_leaves_takes_no_caller_with_it(client: Client) -> None:
+    with desk(client, "gone") as one:
+        one.hire("2.0.0", good)
+        rollout = one.start()
+        one.serve_until(rollout, in_stage("CONTROLLED"))
+        assert client.post(f"/v1/components/{one.ids['2.0.0']}/drain").status == 200
+        before = one.rollout(rollout)["observed_ms"]
+        for _ in range(20):
+            view = one.serve()
+            assert view["status"] == "SUCCEEDED"
+            assert "deviations" not in view
+            intended = client.trajectory(view["session_id"])["lineage"]["intended"]
+            assert intended["step:ask"] == "gone@1.0.0"
+        after = one.rollout(rollout)
+        assert (after["stage"], after["steady_ms"]) == ("CONTROLLED", 0)
+        assert after["observed_ms"] <= before + 250
+        refused = client.post(f"/v1/rollouts/{rollout}/promote", {"reason": "x" * 2_000})
+        assert (refused.status, refused.reason) == (400, "INVALID_REQUEST")
+        refused = client.post(f"/v1/rollouts/{rollout}/promote")
+        assert (refused.status, refused.reason) == (400, "ROLLOUT_STATE")
