@@ -3,8 +3,10 @@
 A gateway calls `front`, that calls `middle`, that calls `store`: real processes, the same in both
 arms; in one governance is off: no breaker, no retry tokens, no gate, and components that try three
 times whatever budget they were lent. First the store fails at once: how many calls a request makes.
-Then it hangs for ten seconds at 80% load, and works off what still waits: does what comes after
-succeed again? The last line is one JSON object.
+Then it is out for ten seconds at 80% load: does what comes after succeed again? In the chain it
+hangs and works off what still waits; in a third arm, governed, the gateway calls it directly and it
+fails at once, so that the breaker opens. The last line is one JSON object, with the worse of both
+governed arms.
 """
 
 import argparse
@@ -15,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import isinf
+from math import inf
 
 import uvloop
 from figures import load_now
@@ -23,7 +25,7 @@ from open_loop import Clients, Run
 from pinned import HERE, Bed, ask, gateway, running
 
 # Two slots of 50 ms: 40 requests a second, so that even the storm is no strain on two cores.
-STORE = "store:2:50"
+SLOTS_AND_MS = "2:50"
 CAPACITY_PER_S = 40.0
 LOAD = 0.8
 DEADLINE_MS = 5_000
@@ -33,9 +35,10 @@ STORM_S = 10.0
 BACK_WITHIN_S = 5.0
 BACK = 0.95
 WINDOW_S = 3.0
+UNGOVERNED, CHAIN, DIRECT = "ungoverned", "governed", "governed-direct"
 STEP_S = 0.25
 
-UNGOVERNED = {
+NOTHING_GOVERNED = {
     "ACP_GOVERNANCE_ENABLED": "false",
     "ACP_OVERLOAD_QUEUE_TARGET_MS": "0",
     "ACP_LIMITS_TARGET_CONCURRENCY": "10000",
@@ -61,10 +64,12 @@ class Place:
 
     bed: Bed
     store: str
+    name: str
+    outage: str
 
     def store_calls(self) -> int:
         calls: dict[str, int] = json.loads(ask("GET", f"{self.store}/calls"))
-        return calls["store"]
+        return calls[self.name]
 
     def store_is(self, how: str) -> None:
         ask("POST", f"{self.store}/{how}", body=b"{}")
@@ -80,8 +85,9 @@ class Found:
 
 
 @contextmanager
-def arm(*, is_governed: bool) -> Iterator[Place]:
+def arm(name: str) -> Iterator[Place]:
     """All processes of one arm."""
+    is_governed, is_chain = name != UNGOVERNED, name != DIRECT
     mode = [] if is_governed else ["--naive"]
     with ExitStack() as stack:
 
@@ -89,16 +95,18 @@ def arm(*, is_governed: bool) -> Iterator[Place]:
             command = [sys.executable, str(HERE / script), *words]
             return stack.enter_context(running(command, core=None))[1]["http"]
 
-        environ = {} if is_governed else UNGOVERNED
+        environ = {} if is_governed else NOTHING_GOVERNED
         bed = stack.enter_context(gateway(environ=environ, is_pinned=False))
-        store = run("bounded.py", STORE)
-        middle = run("relay.py", "middle", f"{store}/store", str(TRY_MS), *mode)
-        front = run("relay.py", "front", f"{middle}/middle", str(3 * TRY_MS + 100), *mode)
+        last = "store" if is_chain else "front"
+        store = front = run("bounded.py", f"{last}:{SLOTS_AND_MS}")
+        if is_chain:
+            middle = run("relay.py", "middle", f"{store}/store", str(TRY_MS), *mode)
+            front = run("relay.py", "front", f"{middle}/middle", str(3 * TRY_MS + 100), *mode)
         request = {"url": f"{front}/front", "transport": "HTTP", "lease_seconds": 3_600}
         ask("POST", f"{bed.url}/v1/components", body=json.dumps(request).encode())
         path = f"{bed.url}/v1/workflows/storm/versions/1.0.0"
         ask("PUT", path, body=WORKFLOW, kind="application/yaml")
-        yield Place(bed, store)
+        yield Place(bed, store, last, "hang" if is_chain else "down")
 
 
 async def measure(place: Place, name: str) -> Found:
@@ -125,10 +133,10 @@ async def storm(place: Place, clients: Clients, *, found: Found, name: str) -> N
 
 
 async def outage(place: Place, clients: Clients, *, found: Found, name: str) -> None:
-    """The store hangs for a while: goodput before, and how soon it is that again."""
+    """The store is out for a while: goodput before, and how soon it is that again."""
     loop = asyncio.get_running_loop()
     begin = BEFORE_S + OUTAGE_S
-    loop.call_later(BEFORE_S, lambda: loop.create_task(_off(place, "hang")))
+    loop.call_later(BEFORE_S, lambda: loop.create_task(_off(place, place.outage)))
     loop.call_later(begin, lambda: loop.create_task(_off(place, "up")))
     run = await clients.run(CAPACITY_PER_S * LOAD, begin + AFTER_S)
     print(f"{name}: {run.told()}")
@@ -136,7 +144,7 @@ async def outage(place: Place, clients: Clients, *, found: Found, name: str) -> 
     found.after_ratio = goodput(run, begin + BACK_WITHIN_S, end_s=begin + AFTER_S) / usual
     found.recovery_s = recovery_s(run, begin, usual=usual)
     print(
-        f"{name}, hanging {OUTAGE_S:.0f} s: {usual:.1f}/s before,"
+        f"{name}, out for {OUTAGE_S:.0f} s ({place.outage}): {usual:.1f}/s before,"
         f" {goodput(run, BEFORE_S, end_s=begin):.1f}/s meanwhile, then by the second:"
         f" {[round(goodput(run, begin + s, end_s=begin + s + 1)) for s in range(int(AFTER_S))]}",
         flush=True,
@@ -168,23 +176,28 @@ def main() -> None:
     before = load_now()
     found: dict[str, Found] = {}
     for name in options.arms:
-        with arm(is_governed=name == "governed") as place:
+        with arm(name) as place:
             found[name] = uvloop.run(measure(place, name))
         print(f"{time.strftime('%H:%M:%S')} {name}: {found[name]}", flush=True)
     print(f"load average {before} before, {load_now()} after")
-    ungoverned, governed = found.get("ungoverned", Found()), found.get("governed", Found())
+    ungoverned = found.pop(UNGOVERNED, Found())
+    recovery_s = max((one.recovery_s for one in found.values()), default=inf)
     told = {
         "ungoverned_calls_per_request": round(ungoverned.calls_per_request, 2),
-        "governed_calls_per_request": round(governed.calls_per_request, 3),
-        "recovery_s": None if isinf(governed.recovery_s) else governed.recovery_s,
-        "goodput_after_ratio": round(governed.after_ratio, 3),
+        "governed_calls_per_request": round(
+            max((one.calls_per_request for one in found.values()), default=0.0), 3
+        ),
+        "recovery_s": None if recovery_s == inf else recovery_s,
+        "goodput_after_ratio": round(
+            min((one.after_ratio for one in found.values()), default=0.0), 3
+        ),
     }
     print(json.dumps(told))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    arms = ["ungoverned", "governed"]
+    arms = [UNGOVERNED, CHAIN, DIRECT]
     parser.add_argument("--arms", nargs="*", choices=arms, default=arms)
     return parser.parse_args()
 

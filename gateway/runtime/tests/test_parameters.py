@@ -26,7 +26,7 @@ from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Store, Table
 from gateway.stores.rocksdb import RocksStore
 
-QUICK = Parameters(breaker=BreakerRules(open_ms=1_000))
+QUICK = Parameters(breaker=BreakerRules(open_ms=1_500))
 
 
 def book(store: Store) -> tuple[LiveParameters, ParameterBook, AuditLog]:
@@ -51,9 +51,9 @@ def target(card: Card) -> FakeTarget:
 def test_a_change_makes_the_next_version_which_holds_at_once_for_every_target() -> None:
     live, kept, _ = book(MemoryStore())
     one = target(Card(name="c", version="1.0.0"))
-    assert (live.rules_for(one).version, live.rules_for(one).breaker.open_ms) == (1, 5_000)
+    assert (live.rules_for(one).version, live.rules_for(one).breaker.open_ms) == (1, 1_000)
     assert change(kept, 1, QUICK) == 2
-    assert (live.rules_for(one).version, live.rules_for(one).breaker.open_ms) == (2, 1_000)
+    assert (live.rules_for(one).version, live.rules_for(one).breaker.open_ms) == (2, 1_500)
 
 
 def test_who_changed_another_version_than_the_newest_is_told_and_changes_nothing() -> None:

@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     environ = {"ACP_LEASES_PROBE_INTERVAL_MS": "600000"}
     gateway = serve_gateway(data_dir=folder / "d", log_file=folder / "log", environ=environ)
     with Client(gateway.url) as one:
-        breaker = {"failures_in_a_row": 3, "open_ms": 60_000}
+        breaker = {"failures_in_a_row": 3, "open_ms": 60_000, "max_open_ms": 60_000}
         change = {"expected_version": 1, "parameters": {"breaker": breaker}}
         assert one.call("PUT", PARAMETERS, body=json.dumps(change).encode()).status == 200
         yield one
