@@ -7,7 +7,7 @@ what a system cannot give is refused, not left out.
 from acp_spec.model.sandbox import Guard
 from acp_spec.sdk.sandbox.capability import Capability, capabilities
 from acp_spec.sdk.sandbox.limits import ALWAYS, Limits, Program
-from acp_spec.sdk.sandbox.outcome import Outcome, SandboxUnavailable
+from acp_spec.sdk.sandbox.outcome import Outcome, SandboxLost, SandboxUnavailable
 from acp_spec.sdk.sandbox.serving_programs import offer_program
 from acp_spec.sdk.sandbox.supervising import run
 
@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "Outcome",
     "Program",
+    "SandboxLost",
     "SandboxUnavailable",
     "capabilities",
     "offer_program",

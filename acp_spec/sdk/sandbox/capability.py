@@ -6,7 +6,7 @@ import msgspec
 
 from acp_spec.model.sandbox import Guard
 from acp_spec.sdk.sandbox.limits import Limits, Program
-from acp_spec.sdk.sandbox.outcome import SandboxUnavailable
+from acp_spec.sdk.sandbox.outcome import SandboxLost, SandboxUnavailable
 from acp_spec.sdk.sandbox.supervising import run
 
 _NOTHING = Program(command=("/bin/true",))
@@ -45,7 +45,7 @@ def capabilities() -> tuple[Capability, ...]:
     limits = Limits(waived=everything, wall_ms=_PROBE_MS, address_space_bytes=_ANY_ADDRESS_SPACE)
     try:
         outcome = run(_NOTHING, limits=limits)
-    except SandboxUnavailable as problem:
+    except (SandboxLost, SandboxUnavailable) as problem:
         return tuple(Capability(guard=guard, held=False, why=str(problem)) for guard in Guard)
     return tuple(
         Capability(

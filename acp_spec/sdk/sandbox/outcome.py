@@ -13,6 +13,10 @@ class SandboxUnavailable(Exception):
     """
 
 
+class SandboxLost(Exception):
+    """The sandbox's own process died, or its room did: nobody knows what the program has done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """One run of a program that did begin.

@@ -18,7 +18,7 @@ from acp_spec.sdk.call import Call
 from acp_spec.sdk.component import ActionOptions, Component
 from acp_spec.sdk.sandbox.capability import demand
 from acp_spec.sdk.sandbox.limits import Limits, Program
-from acp_spec.sdk.sandbox.outcome import Outcome, SandboxUnavailable
+from acp_spec.sdk.sandbox.outcome import Outcome, SandboxLost, SandboxUnavailable
 from acp_spec.sdk.sandbox.supervising import run
 from acp_spec.sdk.values import JsonText
 
@@ -69,6 +69,10 @@ class ProgramAction:
             raise call.fail(
                 Reason.SANDBOX_LIMIT, f"Not started: {problem}", side_effect=SideEffect.NONE
             ) from None
+        except SandboxLost as problem:
+            log.error("%s in call %s: %s", call.action, call.context.call_id, problem)
+            message = "The program's sandbox was lost; nobody knows what the program has done."
+            raise call.fail(Reason.INTERNAL, message) from None
         if outcome.succeeded:
             return JsonText(outcome.output.strip())
         raise self._failure(outcome, call)

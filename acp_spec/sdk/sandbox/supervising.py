@@ -17,7 +17,7 @@ from typing import IO, Final
 
 from acp_spec.model.sandbox import Guard
 from acp_spec.sdk.sandbox.limits import Limits, Program
-from acp_spec.sdk.sandbox.outcome import Outcome, SandboxUnavailable
+from acp_spec.sdk.sandbox.outcome import Outcome, SandboxLost, SandboxUnavailable
 from acp_spec.sdk.warden.order import CGROUP_FIND, SCRATCH, Bounds, Order, Report
 
 CGROUP_VARIABLE: Final = "ACP_SANDBOX_CGROUP"
@@ -48,7 +48,8 @@ def run(
 ) -> Outcome:
     """Run `program` within `limits` and return how it ended; `stop` is asked every 50 ms.
 
-    Raises SandboxUnavailable when it could not begin: nothing was done then.
+    Raises SandboxUnavailable when it could not begin: nothing was done then; SandboxLost when
+    nobody knows.
     """
     _check_system()
     held_to = limits or Limits()
@@ -227,10 +228,10 @@ class _Carriage:
     def outcome(self) -> Outcome:
         if not self._report:
             words = bytes(self._errors).decode(errors="replace").strip()
-            raise SandboxUnavailable(f"the sandbox's own process failed: {words or 'no words'}")
+            raise SandboxLost(f"the sandbox's own process failed: {words or 'no words'}")
         report = Report.from_json(self._report.decode())
         if report.problem:
-            raise SandboxUnavailable(report.problem)
+            raise (SandboxLost if report.lost else SandboxUnavailable)(report.problem)
         limit = Guard.OUTPUT_SIZE if self._too_much else None
         if report.limit:
             limit = Guard(report.limit)

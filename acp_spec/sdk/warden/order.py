@@ -76,13 +76,16 @@ class Ledger:
 
 @dataclass(kw_only=True)
 class Report:
-    """How a run went. `problem` is set when the program never began; `limit` names a guard."""
+    """How a run went. `problem` is set when the program never began, or, with `lost`, when nobody
+    knows how it went on; `limit` names a guard.
+    """
 
     exit_code: int | None = None
     signal: int | None = None
     limit: str = ""
     stopped: bool = False
     problem: str = ""
+    lost: bool = False
     held: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     memory_peak_bytes: int = 0

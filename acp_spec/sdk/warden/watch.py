@@ -217,6 +217,7 @@ class Watch:
         if status is None:
             if not (report.limit or report.problem or report.stopped):
                 report.problem = "the room was lost before the program ended"
+                report.lost = True
             return report
         if os.WIFSIGNALED(status):
             report.signal = os.WTERMSIG(status)

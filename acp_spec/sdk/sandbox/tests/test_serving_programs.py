@@ -3,7 +3,10 @@
 import asyncio
 import dataclasses
 import json
+import os
+import signal
 import threading
+from pathlib import Path
 from typing import Unpack
 
 import pytest
@@ -14,8 +17,10 @@ from acp_spec.model.enums import SideEffect
 from acp_spec.model.sandbox import Guard, Sandbox, lacking
 from acp_spec.sdk.component import ActionOptions
 from acp_spec.sdk.sandbox import Limits, Program, SandboxUnavailable, offer_program
+from acp_spec.sdk.sandbox.capability import capabilities
 from acp_spec.sdk.sandbox.tests.running import AMPLE, processes_with
 from acp_spec.sdk.values import read
+from acp_spec.sdk.warden import tree
 
 READ: ActionOptions = {"effect": Effect.READ, "idempotency": Idempotency.NATURAL}
 
@@ -97,6 +102,58 @@ def test_a_program_that_fails_shows_its_words_to_nobody_but_the_log(
     assert "swordfish" in caplog.text
 
 
+def test_a_lost_sandbox_is_no_proof_that_nothing_was_done() -> None:
+    """Whoever kills the warden (an administrator, the kernel short of memory) kills the run; a
+    write that had begun must not be sent again as if it had not.
+    """
+    word = f"62.{os.getpid()}"
+    component = shell(f"sleep {word}")
+    answers: list[ExecuteResponse | ErrorBody] = []
+    calling = threading.Thread(target=lambda: answers.append(asked(component)))
+    calling.start()
+    between_looks = threading.Event()
+    wardens: list[int] = []
+    for _ in range(400):
+        if any(_is_sleep(pid) for pid in processes_with(word)):
+            wardens = _wardens_of(os.getpid())
+            break
+        between_looks.wait(0.05)
+    for pid in wardens:
+        os.kill(pid, signal.SIGKILL)
+    calling.join(30)
+    assert wardens
+    (answer,) = answers
+    assert isinstance(answer, ErrorBody)
+    assert (answer.error.reason, answer.error.side_effect) == ("INTERNAL", SideEffect.UNKNOWN)
+    held = {one.guard: one.mechanism for one in capabilities()}
+    for _ in range(400):
+        left = [pid for pid in processes_with(word) if _is_sleep(pid)]
+        if not left:
+            return
+        if held[Guard.WHOLE_TREE] != "process namespace":
+            os.kill(left[0], signal.SIGKILL)  # docs/sandbox.md: it lives on there
+        between_looks.wait(0.05)
+    raise AssertionError("the program outlived the warden")
+
+
+def _is_sleep(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
+    except OSError:
+        return False
+
+
+def _wardens_of(pid: int) -> list[int]:
+    """Our children that are wardens: each of them began with the same words."""
+    ours = set(tree.descendants(pid))
+    top = [one for one in processes_with("acp_spec.sdk.warden.watch") if one in ours]
+    return [one for one in top if _parent(one) == pid]
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def test_output_that_is_no_json_is_a_failure_of_the_component() -> None:
     answer = asked(shell("echo not json", **READ))
     assert isinstance(answer, ErrorBody)
@@ -116,8 +173,6 @@ def test_the_card_says_what_holds_and_is_the_same_on_every_system() -> None:
 
 def test_what_this_system_cannot_hold_is_refused_when_the_action_is_offered() -> None:
     program = Program(command=("true",))
-    from acp_spec.sdk.sandbox.capability import capabilities
-
     exact = next(one for one in capabilities() if one.guard is Guard.MEMORY_EXACT)
     limits = Limits(also=frozenset({Guard.MEMORY_EXACT}))
     component = Component("strict", "1.0.0")
