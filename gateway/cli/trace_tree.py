@@ -14,7 +14,8 @@ from rich.tree import Tree
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import Payload, is_absent
-from acp_spec.model.trajectory import Attempt, DecisionRow, Trajectory
+from acp_spec.model.semantics import MappedValue
+from acp_spec.model.trajectory import Attempt, DecisionRow, FallbackRow, Trajectory
 from acp_spec.sdk.cli import shown
 
 # A line that still fits a terminal; the whole stands in `acp sessions trajectory`.
@@ -36,7 +37,10 @@ def tree_of(trajectory: Trajectory) -> Tree:
         )
     )
     root.add(shown(f"lineage {trajectory.lineage_id}"))
-    root.add(shown(f"input {_short(trajectory.input)}"))
+    taken_in = root.add(shown(f"input {_short(trajectory.input)}"))
+    _add_mapped(taken_in, trajectory.input_mapped)
+    if trajectory.fallback is not None:
+        root.add(shown(_fallback_text(trajectory.fallback), "yellow"))
     _add_plans(root, trajectory)
     decisions = _by_attempt(trajectory.decisions)
     for (loop, step), rows in groupby(trajectory.calls, key=lambda row: (row.loop, row.step)):
@@ -71,10 +75,25 @@ def _add_calls(
         what = first.action or first.role
         goal = f" for {first.sub_goal}" if first.sub_goal else ""
         node = branch.add(shown(f"{what}{goal} ") + shown(call_id[:12], "dim"))
+        _add_mapped(node, first.arguments_mapped)
         for row in listed:
-            node.add(_attempt_line(row, opened_at_ms))
+            _add_mapped(node.add(_attempt_line(row, opened_at_ms)), row.output_mapped)
             for decision in decisions.get((call_id, row.attempt), ()):
                 node.add(_decision_line(decision))
+
+
+def _add_mapped(branch: Tree, values: Iterable[MappedValue]) -> None:
+    """Values that were not in their domain as they came."""
+    for value in values:
+        to = f"{value.to!r}" if value.to else "nothing"
+        how = f"{value.how.value}, {value.confidence:.2f}"
+        branch.add(shown(f"{value.at or 'value'}: {value.from_!r} meant {to} ({how})", "dim"))
+
+
+def _fallback_text(row: FallbackRow) -> str:
+    if row.probe:
+        return "a probe: rules answer this workflow, this session tried its components"
+    return f"answered by the rule {row.rule} (rules {row.version}), no component was called"
 
 
 def _attempt_line(row: Attempt, opened_at_ms: int) -> Text:

@@ -9,10 +9,12 @@ from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.payload import payload
 from acp_spec.model.plan import Plan, SubGoal
+from acp_spec.model.semantics import HowMapped, MappedValue
 from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import (
     SCHEMA_VERSION,
     Attempt,
+    FallbackRow,
     Gap,
     PlanVersion,
     ReflectionRow,
@@ -121,3 +123,16 @@ def test_what_components_and_clients_wrote_is_neither_markup_nor_emoji_nor_an_es
     assert "#1 :x:@1.0.0" in text
     assert "[bold]act" in text
     assert "missing: [/w] ([/y])" in text
+
+
+def test_what_values_meant_and_who_answered_is_drawn() -> None:
+    said = MappedValue(
+        at="/intent", domain="d", from_="gimme", to="REFUND", how=HowMapped.NEAREST, confidence=0.7
+    )
+    row = attempt(1, arguments_mapped=(said,), output_mapped=(said,))
+    text = drawn(trajectory(SessionStatus.SUCCEEDED, input_mapped=(said,), calls=(row,)))
+    assert text.count("/intent: 'gimme' meant 'REFUND' (NEAREST, 0.70)") == 3
+    rules = FallbackRow(rule="small", version="r1")
+    text = drawn(trajectory(SessionStatus.SUCCEEDED, fallback=rules))
+    assert "answered by the rule small (rules r1), no component was called" in text
+    assert "a probe" in drawn(trajectory(SessionStatus.FAILED, fallback=FallbackRow(probe=True)))
