@@ -196,7 +196,8 @@ def _pair(one: "Trajectory", result: "ReplayResult", *, ignore: tuple[str, ...])
     from gateway.governance.replay_verdict import ReplayedPair
     from gateway.governance.rollout_judging import Sample
 
-    output = bytes(result.output).replace(result.session_id.encode(), one.session_id.encode())
+    output = bytes(result.output).replace(result.lineage_id.encode(), one.lineage_id.encode())
+    output = output.replace(result.session_id.encode(), one.session_id.encode())
     return ReplayedPair(
         recorded=recorded_sample(one),
         replayed=Sample(

@@ -51,6 +51,7 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     record has no answer for; `deviations`: calls that another version than the candidate served."""
 
     session_id: str
+    lineage_id: str
     status: SessionStatus
     fell_back: bool = False
     output: Payload = ABSENT
@@ -144,6 +145,7 @@ def _swapped(intent: Intent, candidates: tuple[str, ...], *, catalog: Catalog) -
 def _result(state: SessionState, *, uncovered: tuple[str, ...]) -> ReplayResult:
     return ReplayResult(
         session_id=state.session_id,
+        lineage_id=state.opened.lineage_id,
         status=state.status,
         fell_back=state.fell_back,
         output=state.output,

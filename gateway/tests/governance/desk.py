@@ -111,7 +111,9 @@ steps:
      input_mapping: {{q: input.q}}}}
   - {{name: post, role: execute, component: {self.name}-books, action: {self.name}.post,
      input_mapping: {{amount: {amount}}}}}
-output: '{{"answer": ask.output.answer, "receipt": post.output.number}}'
+output: >-
+  {{"answer": ask.output.answer, "receipt": post.output.number,
+  "file": session.session_id, "lineage": session.lineage_id}}
 """
         )
 
