@@ -11,6 +11,7 @@ from acp_spec.model.enums import ROLE_OF_STEP, StepRole
 from acp_spec.model.session import Problem
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Step, Workflow
+from gateway.governance import sandbox_demands
 
 NOTE = "note: "
 
@@ -28,7 +29,8 @@ def advice(workflow: Workflow, catalog: Catalog) -> Advice:
     refusals: list[Problem] = []
     notes: list[Problem] = []
     for index, step in enumerate(workflow.steps):
-        for field, message, refuses in _findings(step, catalog):
+        found = (*_findings(step, catalog), *_sandboxes(step, catalog, workflow=workflow))
+        for field, message, refuses in found:
             problem = Problem(
                 line=step.line,
                 column=step.column,
@@ -48,6 +50,21 @@ def _findings(step: Step, catalog: Catalog) -> Iterator[tuple[str, str, bool]]:
     elif step.role is not StepRole.EXECUTE and not catalog.names_with_role(ROLE_OF_STEP[step.role]):
         role = ROLE_OF_STEP[step.role].value
         yield "role", f"no component with the role {role} is registered now", False
+
+
+def _sandboxes(
+    step: Step, catalog: Catalog, *, workflow: Workflow
+) -> Iterator[tuple[str, str, bool]]:
+    """A component that would be refused at its first call; another version of it may come."""
+    demands = workflow.contract.sandbox
+    if demands is None or not step.action:
+        return
+    names = (step.component,) if step.component else catalog.names_with_action(step.action)
+    for name in names:
+        offer = catalog.version(name, step.version_range)
+        unheld = offer and sandbox_demands.refusal(demands, offer.card, action=step.action)
+        if unheld:
+            yield "action", unheld.message, False
 
 
 def _named(step: Step, catalog: Catalog) -> Iterator[tuple[str, str, bool]]:

@@ -68,8 +68,9 @@ def probe_api(gateway: Gateway, url: str, *, token: str, sessions: int, seconds:
     except AcpFailure as failure:
         raise ApiUnmeasured(failure.error.message) from None
     place = place_of(url, token=token)
-    opened, after_opening, ids = _open(gateway, place, sessions=sessions, seconds=seconds)
+    opened, ids = _open(place, sessions=sessions, seconds=seconds)
     try:
+        after_opening = figures(gateway.metrics())
         if not opened.only(200, 201):
             raise ApiUnmeasured(f"openings were answered {_told(opened)}")
         reads = asyncio.run(_read(place, ids, seconds=seconds))
@@ -80,9 +81,7 @@ def probe_api(gateway: Gateway, url: str, *, token: str, sessions: int, seconds:
     return _api(opened, reads, before=rest, after=after_opening, left=left)
 
 
-def _open(
-    gateway: Gateway, place: Place, *, sessions: int, seconds: float
-) -> tuple[Answers, Figures, list[str]]:
+def _open(place: Place, *, sessions: int, seconds: float) -> tuple[Answers, list[str]]:
     body = msgspec.json.encode(
         {
             "workflow": f"{WORKFLOW}@{VERSION}",
@@ -94,8 +93,7 @@ def _open(
     request = place.request("POST", "/v1/sessions", body=body)
     bounds = Bounds(connections=CONNECTIONS, requests=sessions, seconds=seconds, keep_bodies=True)
     answers = asyncio.run(closed_loop(place, lambda _: request, bounds=bounds))
-    after = figures(gateway.metrics())
-    return answers, after, list(_ids(answers.bodies))
+    return answers, list(_ids(answers.bodies))
 
 
 def _ids(bodies: Sequence[bytes]) -> "itertools.chain[str]":

@@ -4,6 +4,7 @@ import pytest
 
 from acp_spec.model.card import Action, Card
 from acp_spec.model.enums import Role
+from acp_spec.model.sandbox import Sandbox
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_workflow
@@ -15,8 +16,8 @@ def offer(name: str, *actions: str, role: Role = Role.EXECUTOR) -> Offer:
     return Offer(card=Card(name=name, version="1.0.0", roles=(role,), actions=listed), digest="d")
 
 
-def workflow(step: str) -> Workflow:
-    text = f"workflow: w\nversion: 1.0.0\nsteps:\n  - name: one\n{step}output: one.output\n"
+def workflow(step: str, *, more: str = "") -> Workflow:
+    text = f"workflow: w\nversion: 1.0.0\nsteps:\n  - name: one\n{step}output: one.output\n{more}"
     parsed = parse_workflow(text.encode())
     assert isinstance(parsed, Workflow), parsed
     return parsed
@@ -55,6 +56,20 @@ def test_what_is_not_there_yet_is_only_a_note(given: Workflow, catalog: Catalog,
     (note,) = found.notes
     assert note.message.startswith(NOTE)
     assert said in note.message
+
+
+def test_a_component_that_the_contracts_sandbox_would_refuse_is_told_before_its_first_call() -> (
+    None
+):
+    demanding = "contract: {sandbox: {quote: {guards: [NETWORK]}}}\n"
+    step = "    role: execute\n    component: fees\n    action: quote\n"
+    given = workflow(step, more=demanding)
+    (note,) = advice(given, Catalog((offer("fees", "quote"),))).notes
+    assert "no NETWORK" in note.message
+    assert note.path == "steps[0].action"
+    held = Action(name="quote", sandbox=Sandbox(guards=("NETWORK",)))
+    card = Card(name="fees", version="1.0.0", roles=(Role.EXECUTOR,), actions=(held,))
+    assert advice(given, Catalog((Offer(card=card, digest="d"),))).notes == ()
 
 
 def test_a_workflow_that_everybody_is_there_for_is_told_nothing() -> None:
