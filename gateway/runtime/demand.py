@@ -161,6 +161,13 @@ class Demand:
             self._count(over, -1)
             session.visits = [v for v in session.visits if v.step >= step and v is not here]
 
+    def stands_still(self, session_id: str) -> None:
+        """A long operation runs: what comes after it is too far away to stand in anybody's way."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            self._count(session.visits, -1)
+            session.visits = []
+
     def ended(self, session_id: str) -> None:
         """The session is over: it asks for nothing any more."""
         session = self._sessions.pop(session_id, None)

@@ -64,6 +64,10 @@ class Intake:
             asking.session_id, asking.tenant, digest=workflow.source_digest, visits=visits
         )
 
+    def withdrawn(self, session_id: str) -> None:
+        """It was let in and did not open after all: it must not count for ever."""
+        self._demand.ended(session_id)
+
     def _check(self, asking: Asking, visits: list[Visit], *, digest: str) -> None:
         if digest not in self._standing and self._is_free(visits):
             return

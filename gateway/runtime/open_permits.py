@@ -49,6 +49,7 @@ class OpenPermits:
         rest = self._admission.observe(permit, outcome, retry_after_ms=after_ms)
         if rest is not None:
             self._operations.setdefault(state.session_id, {})[address] = rest
+            self._admission.demand.stands_still(state.session_id)
 
     def lose(self, address: Address, outcome: Outcome = Outcome.CANCELLED) -> None:
         """Nobody will answer (its session was erased, or it never left): its slots come back."""

@@ -144,11 +144,18 @@ class Openings:
             raise AcpFailure(broken)
         intent = self._intent(request, principal, workflow=workflow)
         self._pass_gate(request, principal, intent=intent)
-        opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
-        if found.values or found.in_domain:
-            opened = msgspec.structs.replace(opened, mapped=found.values, in_domain=found.in_domain)
-        opened = self.route(intent.workflow, opened)
-        self._driver.open(intent.workflow, opened)
+        try:
+            opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
+            if found.values or found.in_domain:
+                opened = msgspec.structs.replace(
+                    opened, mapped=found.values, in_domain=found.in_domain
+                )
+            opened = self.route(intent.workflow, opened)
+            self._driver.open(intent.workflow, opened)
+        except BaseException:
+            if self.intake is not None:
+                self.intake.withdrawn(intent.session_id)
+            raise
         if request.session_key:
             self._take_key(request.session_key, opened)
         return opened.session_id, True

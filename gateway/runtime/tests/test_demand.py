@@ -69,6 +69,19 @@ def test_the_end_takes_away_the_rest() -> None:
     known.ended("s")
 
 
+def test_what_comes_after_a_long_operation_stands_in_nobodys_way() -> None:
+    """A thousand sessions that waited for a person kept the gate shut before an idle component."""
+    known = demand()
+    opened(known)
+    known.reached("s", 0, keys=PLAN_KEYS)
+    known.stands_still("s")
+    assert not known._to_come
+    assert known.crowd("t").own == 1
+    known.reached("s", 3, keys=JUDGE_KEYS)
+    known.ended("s")
+    assert known.crowd("t").own == 0
+
+
 def test_where_a_plan_goes_is_learned() -> None:
     known = demand()
     opened(known)

@@ -5,7 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from acp_spec.model.enums import CancelState, SessionStatus
+from acp_spec.bindings.errors import error
+from acp_spec.model.enums import CancelState, SessionStatus, SideEffect
 from acp_spec.model.errors import Reason
 from acp_spec.model.trajectory import Attempt
 from gateway.engine import replay
@@ -15,6 +16,7 @@ from gateway.engine.tests.stage import ONE_ACTION, TOOLS, failed, gave, workflow
 from gateway.engine.trajectories import trajectory
 from gateway.governance.rules import HedgeRules
 from gateway.runtime.connection import Outgoing
+from gateway.runtime.tests.fake_components import FakeConnection
 from gateway.runtime.tests.house import PARAMETERS, House
 from gateway.runtime.tests.virtual_time import run
 
@@ -198,5 +200,23 @@ def test_a_restart_with_both_attempts_out_ends_both_and_asks_once() -> None:
         assert [row.attempt for row in rows(again, session_id)] == [1, 2]
         assert len(again.state(session_id).decisions) == 1
         proven(again, session_id)
+
+    run(story())
+
+
+@pytest.mark.parametrize(("reason", "at_most"), [(Reason.RATE_LIMITED, 1), (Reason.UNAVAILABLE, 8)])
+def test_a_hedge_does_not_go_where_calls_are_not_wanted(reason: Reason, at_most: int) -> None:
+    """The target of a fallback was not cooled down: who had asked for a pause got all of them."""
+
+    async def story() -> None:
+        house = house_of(after(gave("slow"), 200))
+        other = FakeConnection()
+        house.targets.here["tools-1.0.0-2"].connection = other
+        refusal = error(reason, "not now", side_effect=SideEffect.NONE, retry_after_ms=60_000)
+        other.lines["read"] = Said(error=refusal, after_ms=1)
+        for _ in range(20):
+            view = await house.ended(await house.open(READING))
+            assert bytes(view.output) == b'"slow"'
+        assert 1 <= len(other.sent) <= at_most
 
     run(story())

@@ -7,8 +7,9 @@ import pytest
 
 from acp_spec.model.enums import TERMINAL_SESSION, SessionStatus
 from acp_spec.model.errors import AcpFailure
+from gateway.engine.events import Opened
 from gateway.engine.tests.casting import Said
-from gateway.engine.tests.stage import ONE_ACTION, gave
+from gateway.engine.tests.stage import ONE_ACTION, accepted, gave
 from gateway.governance.queue_delay import QueueDelay
 from gateway.runtime.connection import Outgoing
 from gateway.runtime.demand import Demand
@@ -22,6 +23,14 @@ PER_S = SLOTS * 1_000 / CALL_MS
 """What the house can do: 40 sessions of one call a second."""
 
 READING = ONE_ACTION % "read"
+THEN_READING = """
+workflow: patient
+version: 1.0.0
+steps:
+  - {name: long, role: execute, action: grow, input_mapping: {n: "1"}}
+  - {name: act, role: execute, action: read, input_mapping: {n: "1"}}
+output: act.output
+"""
 FLOOD = Principal(tenant="flood", scopes=LOCAL.scopes, subject="f")
 QUIET = Principal(tenant="quiet", scopes=LOCAL.scopes, subject="q")
 
@@ -185,6 +194,39 @@ def test_a_session_that_could_not_end_in_time_is_refused_before_it_begins() -> N
         assert not long_term.refused, "a burst may queue"
 
     run(story())
+
+
+def test_sessions_that_wait_for_an_operation_keep_the_gate_open() -> None:
+    async def story() -> None:
+        house = guarded()
+        house.targets.connection.lines["grow"] = accepted(600_000)
+        crowd = Crowd(house, deadline_ms=600_000)
+        for _ in range(50):
+            await house.open(THEN_READING, deadline_ms=600_000)
+        await asyncio.sleep(1)
+        await crowd.offer(PER_S / 2, 1)
+        assert not crowd.refused
+        assert await house.open(THEN_READING, deadline_ms=600_000)
+
+    run(story())
+
+
+def test_a_session_that_does_not_open_after_all_is_not_counted() -> None:
+    async def story() -> None:
+        house = guarded()
+        openings = house.service._openings
+        route, openings.route = openings.route, _broken
+        with pytest.raises(RuntimeError):
+            await house.open(READING)
+        assert house.admission.demand.crowd(LOCAL.tenant).own == 0
+        openings.route = route
+        await house.ended(await house.open(READING))
+
+    run(story())
+
+
+def _broken(*words: object) -> Opened:
+    raise RuntimeError("a fault of ours")
 
 
 def test_a_call_that_waits_in_vain_is_refused_and_its_slot_serves_another() -> None:
