@@ -109,7 +109,11 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def in_flight(self) -> tuple[AttemptState, ...]:
         """The attempts that are out: one, or two while a hedge runs."""
-        return tuple(a for a in self.attempts if a.started is not None and a.ended is None)
+        attempts = self.attempts
+        if len(attempts) == 1:  # most calls have one, and are asked this often
+            only = attempts[0]
+            return attempts if only.started is not None and only.ended is None else ()
+        return tuple([a for a in attempts if a.started is not None and a.ended is None])
 
     def started(self, number: int) -> AttemptStarted | None:
         """How the attempt of this number was started; None if it was not."""
@@ -124,16 +128,23 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def is_out(self, number: int) -> bool:
         """Whether the attempt of this number may still be answered."""
-        out = any(attempt.number == number for attempt in self.in_flight)
-        return out and self.phase is Phase.SENT
+        if self.phase is not Phase.SENT:
+            return False
+        attempt = self.numbered(number)
+        return attempt is not None and attempt.started is not None and attempt.ended is None
 
     def numbered(self, number: int) -> AttemptState | None:
         """The attempt of this number, if it was started or refused."""
-        return next((a for a in reversed(self.attempts) if a.number == number), None)
+        for attempt in reversed(self.attempts):
+            if attempt.number == number:
+                return attempt
+        return None
 
     def with_attempt(self, changed: AttemptState) -> tuple[AttemptState, ...]:
         """All attempts, with this one as it is now."""
-        return tuple(changed if a.number == changed.number else a for a in self.attempts)
+        if len(self.attempts) == 1 and self.attempts[0].number == changed.number:
+            return (changed,)
+        return tuple([changed if a.number == changed.number else a for a in self.attempts])
 
 
 class SubGoalState(msgspec.Struct, frozen=True, kw_only=True, gc=False):

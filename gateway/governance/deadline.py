@@ -31,6 +31,7 @@ class Deadline:
     """`check` as a place of the row."""
 
     name = NAME
+    is_keyed = False
 
     def key(self, wish: Wish) -> str:
         return ""

@@ -15,6 +15,9 @@ from gateway.governance.retry_tokens import RetryTokens
 from gateway.governance.verdicts import ADMIT, Admit, Verdict
 from gateway.governance.wish import Closing, Permit, Wish
 
+LANES_MAX = 16_384
+"""Targets and actions whose keys are kept at hand; beyond it they are made again."""
+
 SWEEP_AFTER = 1_000
 """Closings between two looks for states to forget, or as many as there are states."""
 
@@ -42,12 +45,27 @@ class Row:
         self.parts: Parts = (*judges, *self.rates, *self.slots)
         self.waiting: dict[str, int] = {}
         self._closings = 0
+        self._lanes: dict[tuple[str, ...], Lane] = {}
+        self._asked: Wish | None = None
+        self._lane: Lane
+
+    def lane(self, wish: Wish) -> "Lane":
+        """Where this wish meets the row. Equal wishes have equal keys, so they are made once."""
+        if wish is self._asked:
+            return self._lane
+        name = (wish.instance, wish.action, wish.step_type, wish.workflow)
+        lane = self._lanes.get(name)
+        if lane is None or not lane.holds(wish):
+            if len(self._lanes) >= LANES_MAX:
+                self._lanes.clear()
+            lane = self._lanes[name] = Lane(self, wish)
+        self._asked, self._lane = wish, lane
+        return lane
 
     def check(self, wish: Wish) -> Verdict:
         """The first policy that does not admit, or ADMIT. Changes nothing."""
         waiting = self.waiting
-        for part in self.parts:
-            key = part.key(wish)
+        for part, key in self.lane(wish).places:
             queued = waiting.get(key, 0) if waiting else 0
             verdict = part.check(wish, key=key, waiting=queued)
             if verdict is not ADMIT:
@@ -56,12 +74,12 @@ class Row:
 
     def circuit(self, wish: Wish) -> Circuit:
         """The breaker that this wish meets."""
-        return self.breaker.state(self.breaker.key(wish))
+        return self.breaker.state(self.lane(wish).breaker_key)
 
     def check_at(self, key: str, wish: Wish) -> Verdict:
         """What the policies of this one key say: whether its queue's head may be asked again."""
-        for part in self.parts:
-            if part.key(wish) == key:
+        for part, its_key in self.lane(wish).places:
+            if its_key == key:
                 verdict = part.check(wish, key=key, waiting=self.waiting.get(key, 0))
                 if not isinstance(verdict, Admit):
                     return verdict
@@ -69,26 +87,22 @@ class Row:
 
     def take(self, wish: Wish) -> Permit:
         """Everything at once; the permit is closed exactly once by `observe`."""
-        parts = self.parts
-        keys = tuple([part.key(wish) for part in parts])
-        notes = [part.take(wish, key=key) for part, key in zip(parts, keys, strict=True)]
-        return Permit(wish, tuple(notes), keys)
+        places = self.lane(wish).places
+        return Permit(wish, tuple([part.take(wish, key=key) for part, key in places]), places)
 
     def observe(
         self, permit: Permit, outcome: Outcome, *, now_ms: float, retry_after_ms: int = 0
     ) -> Permit | None:
         """The attempt is over. ACCEPTED: what is left of the permit, to be closed at its end."""
         closing = Closing(permit.wish, outcome, now_ms, retry_after_ms)
-        left = list(permit.notes)
-        for place, note in enumerate(permit.notes):
-            if note is not None:
-                part, key = self.parts[place], permit.keys[place]
-                if part.observe(closing, key=key, note=note):
-                    left[place] = None
+        left: list[int | None] = []
+        for (part, key), note in zip(permit.places, permit.notes, strict=True):
+            settled = note is None or part.observe(closing, key=key, note=note)
+            left.append(None if settled else note)
         self._sweep_in_turn(now_ms)
         if outcome is not Outcome.ACCEPTED or left.count(None) == len(left):
             return None
-        return Permit(permit.wish, tuple(left), permit.keys)
+        return Permit(permit.wish, tuple(left), permit.places)
 
     def taken(self) -> dict[str, int]:
         """Slots in use, by key."""
@@ -96,7 +110,7 @@ class Row:
 
     def slot_keys(self, wish: Wish) -> tuple[str, ...]:
         """The keys of the slots that a call needs: its step type's, its target's."""
-        return tuple([column.key(wish) for column in self.slots])
+        return self.lane(wish).slot_keys
 
     def inflight(self, key: str) -> int:
         """Slots in use at this key."""
@@ -105,22 +119,21 @@ class Row:
 
     def limit_at(self, key: str, wish: Wish) -> int:
         """How many slots there are at this key; 0 where it has none."""
-        for column in self.slots:
-            if column.key(wish) == key:
+        for column, slot_key in zip(self.slots, self.slot_keys(wish), strict=True):
+            if slot_key == key:
                 return column.slots_of(wish).limit
         return 0
 
     def full_at(self, wish: Wish) -> str:
         """The key at which no more of this kind may wait; empty: at none."""
-        for column in self.slots:
-            key = column.key(wish)
+        for column, key in zip(self.slots, self.slot_keys(wish), strict=True):
             if self.waiting.get(key, 0) >= column.slots_of(wish).max_waiting:
                 return key
         return ""
 
     def keys(self, wish: Wish) -> list[str]:
         """Where something may have become free when a permit of this wish is closed."""
-        return [key for part in self.parts if (key := part.key(wish))]
+        return [key for _, key in self.lane(wish).places if key]
 
     def refill(self) -> None:
         """Rates may have changed: a token awaited at an old rate could be far away."""
@@ -155,3 +168,21 @@ class Row:
         if self._closings >= SWEEP_AFTER and self._closings >= len(self):
             self._closings = 0
             self.sweep(now_ms)
+
+
+class Lane:
+    """The places of a row that have something to say about wishes of one kind, with their keys."""
+
+    __slots__ = ("_about", "breaker_key", "places", "slot_keys")
+
+    def __init__(self, row: Row, wish: Wish) -> None:
+        keyed = [(part, part.key(wish)) for part in row.parts]
+        self.places = tuple([(part, key) for part, key in keyed if key or not part.is_keyed])
+        self.slot_keys = tuple([column.key(wish) for column in row.slots])
+        self.breaker_key = row.breaker.key(wish)
+        self._about = (wish.rules, wish.contract_rate, wish.pin)
+
+    def holds(self, wish: Wish) -> bool:
+        """Whether this wish would get the same keys: parameters are exchanged as a whole."""
+        rules, contract_rate, pin = self._about
+        return rules is wish.rules and contract_rate is wish.contract_rate and pin == wish.pin

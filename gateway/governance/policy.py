@@ -8,7 +8,7 @@ permit is closed. A state that holds no information is not kept.
 from typing import Generic, Protocol, TypeVar
 
 from gateway.governance.outcome import Outcome
-from gateway.governance.verdicts import ADMIT, Verdict
+from gateway.governance.verdicts import Verdict
 from gateway.governance.wish import Closing, Wish
 
 S = TypeVar("S")
@@ -44,10 +44,16 @@ class Policy(Protocol[S]):
 
 
 class Part(Protocol):
-    """One place of a row, whatever its states are."""
+    """One place of a row, whatever its states are.
+
+    `is_keyed`: whether an empty key means that it has nothing to say; else it is always asked.
+    """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def is_keyed(self) -> bool: ...
 
     def key(self, wish: Wish) -> str: ...
 
@@ -68,6 +74,8 @@ class Part(Protocol):
 class Column(Generic[S]):
     """A policy with its states. `states` is for those who look (metrics, tests, views)."""
 
+    is_keyed = True
+
     def __init__(self, policy: Policy[S]) -> None:
         self.policy = policy
         self.states: dict[str, S] = {}
@@ -86,13 +94,9 @@ class Column(Generic[S]):
         return self.states.get(key, self.policy.fresh)
 
     def check(self, wish: Wish, *, key: str, waiting: int) -> Verdict:
-        if not key:
-            return ADMIT
         return self.policy.check(self.states.get(key, self.policy.fresh), wish, waiting=waiting)
 
     def take(self, wish: Wish, *, key: str) -> int | None:
-        if not key:
-            return None
         before = self.states.get(key, self.policy.fresh)
         state, note = self.policy.take(before, wish)
         if state is not before:

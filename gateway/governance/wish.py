@@ -1,11 +1,15 @@
 """An attempt that wants to start, what it took, and how it was closed: the words of a row."""
 
 import math
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gateway.governance.outcome import Outcome
 from gateway.governance.rules import RateRules, Rules
+
+if TYPE_CHECKING:
+    from gateway.governance.policy import Part
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -31,11 +35,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Permit(msgspec.Struct, frozen=True, gc=False):
-    """What was taken for a wish: under each policy's key its note, None where it took nothing."""
+    """What was taken for a wish: at each place its note, None where it took nothing."""
 
     wish: Wish
-    notes: tuple[int | None, ...]
-    keys: tuple[str, ...]
+    notes: "tuple[int | None, ...]"
+    places: "tuple[tuple[Part, str], ...]"
 
 
 class Closing(msgspec.Struct, frozen=True, gc=False):

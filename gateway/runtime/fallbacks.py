@@ -106,6 +106,10 @@ class Fallbacks:
             rollouts=(),  # no version was at work: it counts for none
         )
 
+    @property
+    def hears(self) -> frozenset[type]:
+        return frozenset({SessionEnded})
+
     def seen(self, state: SessionState, event: AnyEvent) -> None:
         """An end of a session whose workflow has rules (the driver's observer)."""
         if not isinstance(event, SessionEnded):

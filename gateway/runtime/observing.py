@@ -5,6 +5,7 @@ labels: the lineage id rides as an exemplar and as a span attribute.
 """
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from acp_spec.model.enums import SessionStatus
 from gateway.engine.events import (
@@ -30,15 +31,37 @@ log = get_log("gateway.sessions")
 """What went wrong, by lineage; what went well is for metrics and traces."""
 
 
+Seen = Callable[[SessionState, AnyEvent], None]
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """An observer that wants to hear of some types of events only."""
+
+    @property
+    def hears(self) -> frozenset[type]: ...
+
+    def seen(self, state: SessionState, event: AnyEvent) -> None: ...
+
+
 class Observers:
-    """Several observers as the one that the driver has."""
+    """Several observers as the one that the driver has, each told of what it wants to hear."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
+        self._of_type: dict[type, tuple[Seen, ...]] = {}
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
-        for observer in self._observers:
-            observer.seen(state, event)
+        kind = type(event)
+        told = self._of_type.get(kind)
+        if told is None:
+            told = self._of_type[kind] = tuple(
+                one.seen
+                for one in self._observers
+                if not isinstance(one, Selective) or kind in one.hears
+            )
+        for seen in told:
+            seen(state, event)
 
 
 class Telemetry:
@@ -55,6 +78,10 @@ class Telemetry:
             Decided: self._decided,
             SessionEnded: self._session_ended,
         }
+
+    @property
+    def hears(self) -> frozenset[type]:
+        return frozenset(self._handlers)
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
         handler = self._handlers.get(type(event))

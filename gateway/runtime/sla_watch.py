@@ -148,6 +148,10 @@ class SlaWatch:
 
     # ---- what happens ---------------------------------------------------------------------------
 
+    @property
+    def hears(self) -> frozenset[type]:
+        return frozenset(self._handlers)
+
     def seen(self, state: SessionState, event: AnyEvent) -> None:
         """An observer's: called behind every event. Cheap without an SLA."""
         if state.workflow is not None and state.workflow.contract.sla:

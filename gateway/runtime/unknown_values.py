@@ -87,6 +87,12 @@ class UnknownValues:
 
     # ---- what comes in ---------------------------------------------------------------------------
 
+    @property
+    def hears(self) -> frozenset[type]:
+        return frozenset(
+            {Opened, CallCreated, AttemptEnded, OperationEnded, StepEnded, SubGoalEnded}
+        )
+
     def seen(self, state: SessionState, event: AnyEvent) -> None:
         """Count what an event says of its values, and keep those that were refused."""
         match event:
