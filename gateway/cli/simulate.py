@@ -153,9 +153,9 @@ def _many(out: Output, order: "Order", *, mutant: str, folder: Path | None) -> E
 
         found = campaign(order, make_house, heard=heard, keep=keep)
         took_s = time.perf_counter() - begin
-        if found.broken:
-            _tell_broken(out, found, mutant=mutant)
-    out.document(_line({**figures(found, order, seconds=took_s), "took_s": round(took_s, 1)}))
+        broken = _tell_broken(out, found, mutant=mutant) if found.broken else {}
+    told = {**figures(found, order, seconds=took_s), "took_s": round(took_s, 1), **broken}
+    out.document(_line(told))
     laws = {one.law for _, one in found.broken}
     if mutant:
         return Exit.OK if laws & set(MUTANTS[mutant].laws) else Exit.FAILED
@@ -191,8 +191,8 @@ def _one(out: Output, scenario: "Scenario", *, mutant: str) -> Exit:
     return Exit.FAILED if found.violations else Exit.OK
 
 
-def _tell_broken(out: Output, found: "Sum", *, mutant: str) -> None:
-    """The seed, the shrunk scenario, and how to see it again."""
+def _tell_broken(out: Output, found: "Sum", *, mutant: str) -> dict[str, object]:
+    """The seed, the shrunk scenario, and how to see it again; the same as fields."""
     from gateway.assembly.simulated import make_house
     from gateway.simulation import faults
     from gateway.simulation.shrinking import command, shrunk
@@ -201,10 +201,14 @@ def _tell_broken(out: Output, found: "Sum", *, mutant: str) -> None:
     out.note(f"BROKEN: {violation.law}: {violation.what}")
     out.note(f"  seed {scenario.seed}, world {scenario.world}, {violation.at_s:.3f} s into it")
     smaller = shrunk(scenario, make_house, law=violation.law)
-    out.note(f"  smallest found: sessions {sorted(smaller.numbers())}")
+    sessions = sorted(smaller.numbers())
     struck = [kind for kind in faults.KINDS if kind not in smaller.without]
+    again = command(smaller, mutant)
+    out.note(f"  smallest found: sessions {sessions}")
     out.note(f"  faults: {', '.join(struck) or 'none'}")
-    out.note(f"  again: {command(smaller, mutant)}")
+    out.note(f"  again: {again}")
+    smallest = {"world": scenario.world, "sessions": sessions, "faults": struck, "again": again}
+    return {"broken": {"law": violation.law, "what": violation.what, **smallest}}
 
 
 @contextlib.contextmanager
