@@ -27,6 +27,8 @@ from gateway.engine.events import (
     Refused,
     SessionEnded,
     SessionErased,
+    Timer,
+    TimerFired,
 )
 from gateway.engine.states import RETRIES_PER_CALL, Phase, SessionState
 from gateway.runtime.connection import Outgoing
@@ -74,6 +76,7 @@ class Laws:
             AttemptStarted: self._attempt_started,
             AttemptEnded: self._attempt_ended,
             OperationEnded: self._operation_ended,
+            TimerFired: self._timer_fired,
             Decided: self._decided,
             SessionEnded: self._session_ended,
             SessionErased: self._erased,
@@ -195,9 +198,18 @@ class Laws:
 
     def _operation_ended(self, event: AnyEvent) -> None:
         assert isinstance(event, OperationEnded)
-        started = self._state.calls[event.call_id].attempts[-1].started
-        if started is not None and not self.is_reading_back:
-            self.targets.operation_ended(started.instance, event)
+        self._operation_over(event.call_id)
+
+    def _timer_fired(self, event: AnyEvent) -> None:
+        """An operation whose time is over ends with its timer, without an event of its own."""
+        assert isinstance(event, TimerFired)
+        if event.timer is Timer.OPERATION and event.call_id in self._state.calls:
+            self._operation_over(event.call_id)
+
+    def _operation_over(self, call_id: str) -> None:
+        last = self._state.calls[call_id].attempts[-1]
+        if last.started is not None and last.operation is not None and not self.is_reading_back:
+            self.targets.operation_ended(last.started.instance, last.operation)
 
     def _decided(self, event: AnyEvent) -> None:
         assert isinstance(event, Decided)

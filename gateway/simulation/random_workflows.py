@@ -13,6 +13,7 @@ import msgspec
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_workflow
 from gateway.simulation.dice import Dice
+from gateway.simulation.random_contracts import contract
 
 Step = dict[str, object]
 
@@ -58,6 +59,8 @@ def workflow_text(number: int, recovery: Mapping[str, object]) -> bytes:
     chosen = dict(recovery) or (_recovery(dice) if dice.happens(0.5) else {})
     if chosen:
         file["recovery"] = chosen
+    if dice.happens(0.4):
+        file["contract"] = contract(steps, dice, has_fallback="fallback" in file)
     return msgspec.json.encode(file)
 
 

@@ -48,5 +48,5 @@ KEYS = (
         "output_mapping",
     ),
     *("on", "on_error", "require", "recovery", "pin", "timeout_ms", "repeat"),
-    *("fallback", "limits"),
+    *("fallback", "limits", "contract", "plan", "sla", "rules", "output_schema"),
 )
