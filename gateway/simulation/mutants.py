@@ -97,8 +97,8 @@ def _believes_late(handler: Any) -> Any:
 
 
 def _thinks_lost_is_undone(before: Any) -> Any:
-    def lost(state: SessionState, call: Any, *, at_ms: int) -> Any:
-        return replace(before(state, call, at_ms=at_ms), side_effect=SideEffect.NONE)
+    def lost(*args: Any, **named: Any) -> Any:
+        return replace(before(*args, **named), side_effect=SideEffect.NONE)
 
     return lost
 

@@ -21,6 +21,8 @@ from gateway.simulation.machine import POINTS, Machine
 from gateway.simulation.town import Instance, Town
 
 LEASE_S: Final = 3
+LONG_S, LONG_CHANCE = 10.0, 0.7
+"""In a long world a component is mostly down once, so that breakers have something to do."""
 UNWATCHED_S: Final = 1.0
 """A life that passes its armed point not within this time is ended anyway."""
 NAMES: Final = ("planner", "memory", "judge", "tools", "bank", "yard", "model")
@@ -55,7 +57,9 @@ def schedule(
     found = []
     for kind, chance in faults.WORLD.items():
         dice = Dice(name, "weather", kind)
-        happens, at_s = dice.happens(chance), dice.random() * within_s
+        is_likely = kind == "component down" and within_s > LONG_S
+        happens = dice.happens(LONG_CHANCE if is_likely else chance)
+        at_s = dice.random() * within_s
         if happens and kind not in without:
             found.append((at_s, kind, dice))
     return sorted(found, key=lambda one: one[:2])

@@ -30,10 +30,9 @@ from gateway.stores.errors import StoreError
 
 T = TypeVar("T")
 
-OPENING_S: Final = 3.0
-LONG_S: Final = 14.0
-"""Sessions of a world open within this time; in every fourth they take so long that a breaker
-opens, is probed and closes among them."""
+OPENING_S: Final = (3.0, 0.3, 3.0, 14.0)
+"""Sessions of a world open within this time, by its number: mostly one after the other; all at
+once; or over so long that a breaker opens, is probed and closes among them."""
 END_S: Final = 400.0
 """Virtual time after which what has not ended never will: ten times the longest deadline."""
 SETTLE_S: Final = 3.0
@@ -74,14 +73,14 @@ class World:
     def live(self) -> Lived:
         """From the first start to the last check."""
         scenario = self.scenario
-        opening_s = LONG_S if scenario.world % 4 == 3 else OPENING_S
+        opening_s = OPENING_S[scenario.world % len(OPENING_S)]
         self._boot(is_first=True)
         for number in scenario.numbers():
             dice = Dice(scenario.name, "client", number)
             self._busy += 1
             self.after(COME_S + dice.random() * opening_s, partial(self._comes, number, dice))
         for at_s, kind, dice in weather.schedule(
-            scenario.name, opening_s, without=scenario.without
+            scenario.name, max(1.0, opening_s), without=scenario.without
         ):
             self._busy += 1
             self.after(COME_S + at_s, partial(self._weather, kind, dice))
