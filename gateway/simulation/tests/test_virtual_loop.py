@@ -1,6 +1,7 @@
 """Time jumps, callbacks keep their order, and the dead do nothing any more."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -17,8 +18,12 @@ def run(loop: VirtualLoop, until_s: float = 1e6) -> None:
 
 def test_time_jumps_to_what_is_due_next_and_equal_times_keep_their_order() -> None:
     loop, seen = new_loop(), list[tuple[str, float]]()
+
+    def note(name: str) -> None:
+        seen.append((name, loop.time()))
+
     for name, delay_s in (("b", 5.0), ("a", 1.0), ("c", 5.0)):
-        loop.call_later(delay_s, lambda name=name: seen.append((name, loop.time())))
+        loop.call_later(delay_s, note, name)
     run(loop)
     assert seen == [("a", 1.0), ("b", 5.0), ("c", 5.0)]
 
@@ -79,8 +84,12 @@ def test_what_a_task_causes_belongs_to_its_process() -> None:
 def test_a_stopped_process_runs_everything_later_in_the_same_order() -> None:
     loop, life, seen = new_loop(), Process("life"), list[tuple[int, float]]()
     life.stopped_until_s = 5.0
+
+    def note(number: int) -> None:
+        seen.append((number, loop.time()))
+
     for number in range(3):
-        loop.later(1.0 + number, lambda n=number: seen.append((n, loop.time())), of=life)
+        loop.later(1.0 + number, partial(note, number), of=life)
     run(loop)
     assert seen == [(0, 5.0), (1, 5.0), (2, 5.0)]
 
