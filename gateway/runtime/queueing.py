@@ -26,6 +26,9 @@ from gateway.runtime.lines import Lines, Waiting, WeightOf
 __all__ = ["Admission", "Load", "Waiting"]
 
 Wake = Callable[[Waiting], None]
+WAIT_MS_LEAST = 0.05
+"""A timer for less finds the clock where it was: it would be set again and again."""
+
 RulesOf = Callable[[Wish], Rules]
 Drop = Callable[[Waiting, AcpError], None]
 
@@ -214,7 +217,7 @@ class Admission:
         if queue.timer is not None:
             queue.timer.cancel()
         loop = asyncio.get_running_loop()
-        queue.timer = loop.call_later(max(0.0, wait_ms) / 1000, self._due, key, queue)
+        queue.timer = loop.call_later(max(WAIT_MS_LEAST, wait_ms) / 1000, self._due, key, queue)
 
     def _due(self, key: str, queue: _Queue) -> None:
         queue.timer = None

@@ -6,6 +6,7 @@ Whatever happens every session ends, every permit is closed, and every journal k
 import asyncio
 import random
 
+import msgspec
 import pytest
 
 from gateway.engine import replay
@@ -25,10 +26,12 @@ from gateway.engine.tests.stage import (
     judged,
     planned,
 )
+from gateway.governance.parameters import Override, Parameters
+from gateway.governance.rules import BreakerRules, RateRules, RetryTokenRules
 from gateway.runtime.connection import Outgoing
 from gateway.runtime.principal import Principal
 from gateway.runtime.tests.fake_components import name_of
-from gateway.runtime.tests.house import House, slots
+from gateway.runtime.tests.house import CARDS, House, slots
 from gateway.runtime.tests.virtual_time import run
 
 TENANTS = tuple(
@@ -36,6 +39,8 @@ TENANTS = tuple(
 )
 ACTIONS = ("read", "pay", "book", "put", "grow")
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))]
+TIMER_SEED = 6
+"""Here a rate's timer was set for less than the clock can tell, for ever."""
 LINES: tuple[Said | None, ...] = (
     gave({"done": 1}),
     gave({"done": 2}),
@@ -48,7 +53,22 @@ LINES: tuple[Said | None, ...] = (
 )
 
 
+PACED = RateRules(per_second=40, burst=2)
 SMALL = slots(2, queue=3, waiting=40)
+TOUCHY = msgspec.structs.replace(
+    SMALL,
+    breaker=BreakerRules(
+        failures_in_a_row=2, open_ms=30, max_open_ms=200, probe_patience_ms=300, max_waiting=5
+    ),
+    retry_tokens=RetryTokenRules(max_tokens=6, token_ratio=0.5),
+    components={
+        card.name: Override(
+            actions={a.name: RateRules(per_second=40, burst=2) for a in card.actions}
+        )
+        for card in CARDS
+    },
+)
+"""Breakers that open at the second failure, few retry tokens, and a rate for every action."""
 
 
 def component(seed: int, outgoing: Outgoing) -> Said | None:
@@ -119,10 +139,13 @@ async def ended(house: House, session: str) -> None:
     raise AssertionError(f"{session} never ends")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_in_a_crowd_every_session_ends_and_nothing_is_left_behind(seed: int) -> None:
+@pytest.mark.parametrize("rules", [SMALL, TOUCHY], ids=["small", "touchy"])
+@pytest.mark.parametrize("seed", [*SEEDS, pytest.param(TIMER_SEED, id="timer")])
+def test_in_a_crowd_every_session_ends_and_nothing_is_left_behind(
+    seed: int, rules: Parameters
+) -> None:
     async def story() -> None:
-        house = House(parameters=SMALL, live_limit=4)
+        house = House(parameters=rules, live_limit=4)
         opened = await crowded(house, seed, 40)
         for session in opened:
             await ended(house, session)
