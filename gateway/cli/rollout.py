@@ -208,6 +208,8 @@ def _show(out: Output, view: "RolloutView") -> None:
     for what in view.waits_for:
         out.note(f"waits for {what}")
     last = view.history[-1] if view.history else None
+    for example in view.examples or (last.examples if last else ()):
+        out.note(f"{example.what}: session {example.primary}, its twin {example.twin}")
     verdicts = view.verdicts or (last.verdicts if last else ())
     out.rows(
         verdicts,

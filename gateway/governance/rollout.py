@@ -13,8 +13,10 @@ import msgspec
 from acp_spec.model.ids import unit_interval
 from gateway.governance.comparison import counted as with_fields
 from gateway.governance.rollout_judging import (
+    EXAMPLES_MAX,
     Arm,
     ArmStats,
+    Example,
     Outcome,
     Sample,
     StageStats,
@@ -74,6 +76,7 @@ class StageReport(msgspec.Struct, frozen=True, kw_only=True):
     baselines: int
     verdicts: tuple[Verdict, ...]
     fields: dict[str, int] = {}
+    examples: tuple[Example, ...] = ()
     why: str = ""
     by: str = ""
 
@@ -158,10 +161,11 @@ def _hangs_on(sticky: Sticky, session: Session) -> tuple[str, ...]:
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """A session and its twin. `uncovered`: the twin wanted what the record does not have, so it
-    says nothing but that; `fields`: where its output differs."""
+    says nothing but that; `fields`: where its output differs; `ids`: of both."""
 
     primary: Sample
     twin: Sample
+    ids: tuple[str, str] = ("", "")
     uncovered: bool = False
     differs: bool = False
     fields: tuple[str, ...] = ()
@@ -185,7 +189,11 @@ def paired(rollout: Rollout, stage: Stage, *, pair: Pair) -> Rollout:
     """One more session with its twin."""
     if rollout.over or rollout.stage is not stage:
         return rollout
-    stats = replace(rollout.stats, uncovered=rollout.stats.uncovered.plus(pair.uncovered))
+    stats = replace(
+        rollout.stats,
+        uncovered=rollout.stats.uncovered.plus(pair.uncovered),
+        examples=_examples(rollout.stats.examples, pair),
+    )
     rollout = replace(rollout, stats=stats)
     if pair.uncovered:
         return rollout
@@ -195,6 +203,22 @@ def paired(rollout: Rollout, stage: Stage, *, pair: Pair) -> Rollout:
         differs = stats.differs.plus(pair.differs)
         stats = replace(stats, differs=differs, fields=with_fields(stats.fields, pair.fields))
     return replace(rollout, stats=stats)
+
+
+def _examples(known: tuple[Example, ...], pair: Pair) -> tuple[Example, ...]:
+    """The first few of each kind of trouble."""
+    what = _trouble(pair)
+    if not what or sum(one.what == what for one in known) >= EXAMPLES_MAX:
+        return known
+    return (*known, Example(primary=pair.ids[0], twin=pair.ids[1], what=what))
+
+
+def _trouble(pair: Pair) -> str:
+    if pair.uncovered:
+        return "UNCOVERED"
+    if pair.primary.succeeded and not pair.twin.succeeded:
+        return "FAILED"
+    return "DIFFERS" if pair.differs and pair.twin.succeeded else ""
 
 
 def dropped(rollout: Rollout) -> Rollout:
@@ -347,6 +371,7 @@ def _left(rollout: Rollout, status: Status, *, why: str, at_ms: int, by: str = "
         baselines=rollout.stats.baseline.success.total,
         verdicts=rollout.verdicts,
         fields=rollout.stats.fields,
+        examples=rollout.stats.examples,
         why=why,
         by=by,
     )

@@ -60,6 +60,18 @@ class ArmStats(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+EXAMPLES_MAX: Final = 5
+"""Pairs that a person may look at; more of the same say nothing new."""
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """A session and its twin that came to something else, and what: FAILED, DIFFERS, UNCOVERED."""
+
+    primary: str
+    twin: str
+    what: str
+
+
 class StageStats(msgspec.Struct, frozen=True, kw_only=True):
     """`differs`: twins whose output was another; `uncovered`: twins that wanted what the primary's
     record does not have; `dropped`: twins that the gateway had no room for; `deviated`: sessions
@@ -70,6 +82,7 @@ class StageStats(msgspec.Struct, frozen=True, kw_only=True):
     differs: Rate = Rate()
     uncovered: Rate = Rate()
     fields: dict[str, int] = {}
+    examples: tuple[Example, ...] = ()
     dropped: int = 0
     deviated: int = 0
 

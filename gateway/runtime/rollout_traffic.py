@@ -376,6 +376,7 @@ def _pair(rollout: Rollout, primary: SessionState, *, end: TwinEnd) -> Pair:
     return Pair(
         primary=_sample(rollout, primary),
         twin=_sample(rollout, twin),
+        ids=(primary.session_id, twin.session_id),
         uncovered=bool(end.uncovered),
         differs=not found.equal,
         fields=found.fields,

@@ -19,7 +19,7 @@ from acp_spec.model.times import rfc3339
 from gateway.board.audit import AuditLog
 from gateway.governance import rollout as rules
 from gateway.governance.rollout import Moment, Order, Rollout, StageReport, Status
-from gateway.governance.rollout_judging import Verdict
+from gateway.governance.rollout_judging import Example, Verdict
 from gateway.governance.rollout_spec import RolloutSpec, Stage, Subject, spec_problem
 from gateway.runtime.clock import Clock
 from gateway.runtime.principal import Principal
@@ -79,6 +79,7 @@ class RolloutView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     dropped: int = 0
     deviated: int = 0
     fields: dict[str, int] = {}
+    examples: tuple[Example, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     waits_for: tuple[str, ...] = ()
     history: tuple[StageReport, ...] = ()
@@ -414,6 +415,7 @@ def _view(rollout: Rollout) -> RolloutView:
         dropped=stats.dropped,
         deviated=stats.deviated,
         fields=stats.fields,
+        examples=stats.examples,
         verdicts=rollout.verdicts,
         waits_for=rules.waits_for(rollout),
         history=rollout.history,

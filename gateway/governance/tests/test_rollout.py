@@ -251,6 +251,21 @@ def test_a_wrong_output_is_seen_in_shadow_alone_and_its_fields_are_counted() -> 
         assert rollout.stats.fields == {"/answer": 9 if stage is Stage.CANARY else 3}
 
 
+def test_a_few_examples_of_each_trouble_are_kept_for_people() -> None:
+    rollout = in_stage(Stage.CANARY)
+    for number in range(20):
+        for pair in (
+            Pair(primary=GOOD, twin=GOOD),
+            Pair(primary=GOOD, twin=FAILED, ids=(f"p{number}", f"t{number}")),
+            Pair(primary=FAILED, twin=FAILED),
+            Pair(primary=GOOD, twin=GOOD, differs=True, ids=("p", "t")),
+        ):
+            rollout = paired(rollout, Stage.CANARY, pair=pair)
+    kinds = [example.what for example in rollout.stats.examples]
+    assert (kinds.count("FAILED"), kinds.count("DIFFERS"), len(kinds)) == (5, 5, 10)
+    assert rollout.stats.examples[0].primary == "p0"
+
+
 def test_twins_without_a_record_say_nothing_of_success() -> None:
     rollout = in_stage(Stage.SHADOW, small(uncovered=None))
     pair = Pair(primary=GOOD, twin=FAILED, uncovered=True)

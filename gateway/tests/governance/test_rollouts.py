@@ -111,6 +111,11 @@ def test_a_bad_version_is_taken_back_for_what_is_bad(
         verdict = next(v for v in view["verdicts"] if v["metric"] == metric)
         assert (verdict["outcome"], verdict["candidate_samples"] > 0) == ("WORSE", True)
         nobody_noticed(one)
+        if metric != "latency":
+            what = {"success": "FAILED", "output": "DIFFERS"}[metric]
+            example = view["examples"][0]
+            assert example["what"] == what
+            assert client.trajectory(example["twin"])["twin_of"] == example["primary"]
         if metric == "output":
             assert view["fields"] == {"/answer": verdict["candidate_samples"]}
         entries = client.get("/v1/audit").json["entries"]
