@@ -6,13 +6,12 @@ half-open so many probes go out as the rules say; one that was not sent leaves i
 next. When the breaker closes, those who waited come in twice as many with each round, never all.
 """
 
-import enum
 import math
 
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, Word
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import unit_interval
 from gateway.governance.outcome import Outcome
@@ -34,7 +33,7 @@ REMEMBERED_MS = 3_600_000.0
 replace = msgspec.structs.replace
 
 
-class Phase(enum.Enum):
+class Phase(Word):
     """As an attempt's row names it."""
 
     CLOSED = "closed"

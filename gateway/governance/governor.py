@@ -95,10 +95,10 @@ class Row:
     ) -> Permit | None:
         """The attempt is over. ACCEPTED: what is left of the permit, to be closed at its end."""
         closing = Closing(permit.wish, outcome, now_ms, retry_after_ms)
-        left: list[int | None] = []
-        for (part, key), note in zip(permit.places, permit.notes, strict=True):
-            settled = note is None or part.observe(closing, key=key, note=note)
-            left.append(None if settled else note)
+        left = [
+            None if note is None or part.observe(closing, key=key, note=note) else note
+            for (part, key), note in zip(permit.places, permit.notes, strict=True)
+        ]
         self._sweep_in_turn(now_ms)
         if outcome is not Outcome.ACCEPTED or left.count(None) == len(left):
             return None

@@ -5,16 +5,15 @@ refusals, a cancelled call and a caller's mistake say nothing about the target's
 says it for every reason; a test holds it complete.
 """
 
-import enum
 from typing import Final
 
 import msgspec
 
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, Word
 from acp_spec.model.errors import AcpError, Code, Reason
 
 
-class Outcome(enum.Enum):
+class Outcome(Word):
     """How a permit is closed. Exactly one of them, exactly once."""
 
     SUCCEEDED = "SUCCEEDED"

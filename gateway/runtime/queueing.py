@@ -100,11 +100,11 @@ class Admission:
         For a long operation that was only accepted the rest of the permit, still to be closed.
         """
         now_ms, wish = self.now_ms(), permit.wish
-        before = self.row.circuit(wish).phase
+        before = self.row.circuit(wish)
         rest = self.row.observe(permit, outcome, now_ms=now_ms, retry_after_ms=retry_after_ms)
-        after = self.row.circuit(wish).phase
-        if after is not before:
-            self.on_breaker(wish.pin, after)
+        after = self.row.circuit(wish)
+        if after is not before and after.phase is not before.phase:
+            self.on_breaker(wish.pin, after.phase)
         held = permit.notes[-1] is not None  # not of an operation whose slot came back before
         if held and outcome not in (Outcome.NOT_SENT, Outcome.UNREACHED):
             well, keys = outcome is Outcome.SUCCEEDED, self.row.slot_keys(wish)
