@@ -112,5 +112,5 @@ bench-semantics: setup ## how values find into a domain: BANKING77's names, pert
 bench-overload: setup ## five times what the gateway can do: goodput, p99, memory; about a minute
 	@$(PY) benchmarks/bench_overload.py
 
-bench-storm: setup ## three levels that try three times each: calls per request, and after an outage
+bench-storm: setup ## three levels that try three times each: calls per request, goodput after an outage; 3 min
 	@$(PY) benchmarks/bench_storm.py

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 import uvloop
 from figures import load_now
 from open_loop import Clients, Run
-from pinned import HERE, Bed, ask, gateway, rss_mb, running
+from pinned import HERE, Bed, ask, cpu_s, gateway, rss_mb, running
 
 # 4 slots of 40 ms are the bottleneck: 100 sessions a second, little for the gateway itself.
 PLACES = ("lookup:16:20", "worker:4:40", "store:16:20")
@@ -91,7 +91,10 @@ async def _measure(bed: Bed, options: argparse.Namespace) -> tuple[list[Run], fl
         _say(runs[-1])
     _say(await clients.run(CAPACITY_PER_S * OVERLOAD, 5))  # memory is compared within overload
     begun_mb = rss_mb(bed.pid)
+    begun_s = cpu_s(bed.pid)
     runs.append(await clients.run(CAPACITY_PER_S * OVERLOAD, 2 * options.seconds))
+    share = (cpu_s(bed.pid) - begun_s) / runs[-1].seconds
+    print(f"the gateway took {share:.0%} of a core meanwhile", flush=True)
     _say(runs[-1])
     growth_mb = rss_mb(bed.pid) - begun_mb
     clients.close()

@@ -42,7 +42,10 @@ class Run:
 
     @property
     def goodput_per_s(self) -> float:
-        return len(self.good()) / self.seconds
+        """Until the last good one has ended: what still drains is no extra."""
+        good = self.good()
+        end_s = max((one.at_s + one.ms / 1000 for one in good), default=0.0)
+        return len(good) / max(self.seconds, end_s)
 
     def admitted(self) -> list[One]:
         return [s for s in self.sessions if s.status in (200, 201)]
