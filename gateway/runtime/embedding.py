@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from gateway.governance.domains import CANDIDATES_MAX, Candidate, Domain, Nearest
-from gateway.governance.folding import words
+from gateway.governance.folding import codes, words
 
 # A runner-up this much behind does not lower the confidence any more. Vectors of one trade lie
 # close together, so the lead is asked to be as clear as for spellings.
@@ -69,8 +69,10 @@ class EmbeddingNearest:
         """The values by meaning, best first, each with its confidence."""
         cosines = self._table(domain) @ self._encode([_phrase(text)])[0]
         best: dict[str, float] = {}
-        for (_, value), cosine in zip(domain.spellings(), cosines, strict=True):
-            best[value] = max(best.get(value, 0.0), float(cosine))
+        numbers = codes(words(text))
+        for (spelling, value), cosine in zip(domain.spellings(), cosines, strict=True):
+            if codes(words(spelling)) == numbers:  # 404 is not 405, whatever a model thinks
+                best[value] = max(best.get(value, 0.0), float(cosine))
         ranked = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:CANDIDATES_MAX]
         lead = ranked[0][1] - ranked[1][1] if len(ranked) > 1 else CLEAR_LEAD
         return [

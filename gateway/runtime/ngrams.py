@@ -4,7 +4,8 @@ Two views are averaged: rare character n-grams that two texts share (cosine of T
 how well their words pair up, typing errors allowed (a soft Dice coefficient by the words' weights).
 Order of words, case and separators hardly count; a word that the domain does not know counts
 against. A runner-up of another value that is almost as near lowers the confidence: a near tie is a
-guess. It knows spelling, not meaning: `fee` is as far from `charge` as any word.
+guess. It knows spelling, not meaning: `fee` is as far from `charge` as any word. Numbers are never
+guessed: 404 is not 405.
 """
 
 import math
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from gateway.governance.domains import CANDIDATES_MAX, Candidate, Domain
-from gateway.governance.folding import words
+from gateway.governance.folding import codes, words
 
 GRAM_SIZES: Final = (2, 3, 4)
 # Spellings looked at closely, those with the most n-grams in common.
@@ -47,6 +48,7 @@ class _Spelling:
 
     value: str
     words: tuple[str, ...]
+    codes: frozenset[str]
     grams: Weights
 
 
@@ -99,7 +101,10 @@ class _Likeness:
 def _ranked(table: _Table, asked: tuple[str, ...]) -> tuple[Candidate, ...]:
     grams = _weighted(_grams(asked), table.gram_weights, unknown=table.unknown_gram)
     best: dict[str, _Likeness] = {}
+    numbers = codes(asked)
     for cosine, spelling in _short_list(table, grams):
+        if spelling.codes != numbers:
+            continue
         found = _likeness(table, asked, spelling=spelling, cosine=cosine)
         if spelling.value not in best or best[spelling.value].score < found.score:
             best[spelling.value] = found
@@ -174,7 +179,12 @@ def _built(domain: Domain) -> _Table:
     total = len(split)
     weights = {gram: _rarity(total, count) for gram, count in counts.items()}
     spellings = tuple(
-        _Spelling(value=value, words=parts, grams=_weighted(_grams(parts), weights, unknown=0.0))
+        _Spelling(
+            value=value,
+            words=parts,
+            codes=codes(parts),
+            grams=_weighted(_grams(parts), weights, unknown=0.0),
+        )
         for value, parts in split
     )
     postings: dict[str, list[int]] = {}

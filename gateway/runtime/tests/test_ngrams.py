@@ -50,6 +50,19 @@ def test_a_tie_is_a_guess_and_says_so() -> None:
     assert first.confidence < THRESHOLD_DEFAULT
 
 
+@pytest.mark.parametrize("said", ["10405", "order_10405", "4O4", "10404.0", "error 10404 5"])
+def test_a_number_is_never_a_spelling_of_another_one(said: str) -> None:
+    codes = domain_of("codes", {"10404": [], "order_10404": [], "404": [], "error_10404": []})
+    assert all(one.confidence < THRESHOLD_DEFAULT for one in nearest(codes, said))
+
+
+def test_words_beside_the_same_number_may_be_misspelt() -> None:
+    codes = domain_of("codes", {"order_10404": [], "error_10404": []})
+    best = nearest(codes, "oredr-10404")[0]
+    assert best.value == "order_10404"
+    assert best.confidence >= THRESHOLD_DEFAULT
+
+
 def test_a_text_of_many_words_costs_nothing() -> None:
     assert nearest(BANK, "card " * (WORDS_MAX + 1)) == ()
 
