@@ -22,8 +22,13 @@ def lines(laws: Laws) -> None:
 
 
 def ledgers(laws: Laws, town: Town) -> None:
-    """What must not be done twice was done once at most, as the components themselves know it."""
+    """What must not be done twice was done once at most, as the components themselves know it.
+
+    A wall clock that was set back lengthens the short keys of `tools` by as much (decisions).
+    """
     for component in town.components.values():
+        if laws.was_set_back and component.name == "tools":
+            continue
         for call_id, attempts in component.done.items():
             if len(attempts) > 1:
                 what = f"{component.name} did call {call_id} in attempts {attempts}"

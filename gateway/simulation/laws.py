@@ -63,6 +63,7 @@ class Laws:
         self.is_reading_back = False
         self.open_sessions = 0
         self.slack_ms = SLACK_MS
+        self.was_set_back = False
         self.workflows: dict[str, Workflow] = {}
         self.causes: list[BaseException | None] = []
         self._careful: dict[str, int] = {}

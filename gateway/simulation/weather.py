@@ -44,7 +44,7 @@ class Sky(Protocol):
 
     def strikes(self, kind: str) -> None: ...
 
-    def slack(self, ms: int) -> None: ...
+    def clock_was_set(self, by_ms: int) -> None: ...
 
 
 Story = Callable[[Sky, Dice], None]
@@ -101,8 +101,9 @@ def _graceful(sky: Sky, dice: Dice) -> None:
 
 
 def _clock_jump(sky: Sky, dice: Dice) -> None:
-    sky.machine.clock.skew_ms += dice.pick((-40_000, -3_000, -150, 150, 3_000, 40_000))
-    sky.slack(45_000)
+    jump_ms = dice.pick((-40_000, -3_000, -150, 150, 3_000, 40_000))
+    sky.machine.clock.skew_ms += jump_ms
+    sky.clock_was_set(jump_ms)
 
 
 def _stopped(sky: Sky, dice: Dice) -> None:

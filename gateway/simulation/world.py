@@ -333,9 +333,10 @@ class World:
         self.strikes(kind)
         weather.STORIES[kind](self, dice)
 
-    def slack(self, ms: int) -> None:
-        """Sessions may take so much longer by the wall clock, which was set."""
-        self.laws.slack_ms += ms
+    def clock_was_set(self, by_ms: int) -> None:
+        """Sessions may take so much longer by the wall clock, and keys live so much longer."""
+        self.laws.slack_ms += abs(by_ms) + 5_000
+        self.laws.was_set_back = self.laws.was_set_back or by_ms < 0
 
     def strikes(self, kind: str) -> None:
         self.laws.note(kind)
