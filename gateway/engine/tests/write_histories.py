@@ -5,6 +5,8 @@ python -m gateway.engine.tests.write_histories
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from acp_spec.bindings.errors import error
 from acp_spec.model.calls import OperationState
 from acp_spec.model.enums import (
@@ -225,6 +227,30 @@ def refused_and_deferred() -> Play:
     return Play(workflow_of(ONE_ACTION % "pay"), CATALOG, cast).open().run()
 
 
+def hedged(*lines: Said) -> Play:
+    """One call that is hedged after 50 ms; attempt n is answered by line n."""
+
+    def component(sent: Sent) -> Said:
+        return lines[sent.attempt - 1]
+
+    terms = Terms(hedge_after_ms=50)
+    text = workflow_of(ONE_ACTION % "read")
+    return Play(text, CATALOG, Cast(component=component), terms=terms).open().run()
+
+
+def hedge_wins() -> Play:
+    return hedged(replace(gave("slow"), after_ms=900), replace(gave("quick"), after_ms=10))
+
+
+def hedge_loses() -> Play:
+    return hedged(replace(gave("first"), after_ms=80), replace(gave("hedge"), after_ms=500))
+
+
+def hedge_fails_too() -> Play:
+    first, hedge = failed(Reason.TIMEOUT), failed(Reason.UNAVAILABLE)
+    return hedged(replace(first, after_ms=200), replace(hedge, after_ms=10), gave("third"))
+
+
 STORIES: dict[str, tuple[str, str, Callable[[], Play]]] = {
     "happy_four_calls": ("plan, act, remember, judge", FOUR_CALLS, happy),
     "plan_bindings_and_when": ("data by pointer, skips, a broken binding", FOUR_CALLS, bindings),
@@ -247,6 +273,9 @@ STORIES: dict[str, tuple[str, str, Callable[[], Play]]] = {
     "restart": ("a lost attempt is repeated by key", ONE_ACTION % "book", restarted),
     "values_mapped": ("an argument is brought into its domain", MAPPED, mapped),
     "answered_by_rules": ("a business fallback answers", ONE_ACTION % "read", answered_by_rules),
+    "hedge_wins": ("the second attempt answers first", ONE_ACTION % "read", hedge_wins),
+    "hedge_loses": ("the first attempt answers first", ONE_ACTION % "read", hedge_loses),
+    "hedge_fails_too": ("both fail, and one decision", ONE_ACTION % "read", hedge_fails_too),
     "refused_and_deferred": (
         "the gateway itself says no",
         ONE_ACTION % "pay",
