@@ -4,6 +4,8 @@ What is left is refused rather than sent when it is nothing: the peer could not 
 keeps no state, so it is a place of the row by itself.
 """
 
+import msgspec
+
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import Reason
@@ -25,6 +27,16 @@ def check(left_ms: int) -> Verdict:
     message = "the session's deadline is over; nothing was sent"
     refusal = error(Reason.TIMEOUT, message, boundary=Boundary.GATEWAY)
     return Refuse(NAME, refusal)
+
+
+def too_late(left_ms: float, *, needed_ms: float) -> Refuse:
+    """Of a call that nobody holds up, and whose target was never as fast as its session is short.
+
+    It is not to be repeated: a later attempt has less time still.
+    """
+    message = f"{left_ms:.0f} ms are left, and its answer takes at least {needed_ms:.0f} ms"
+    refusal = error(Reason.TIMEOUT, message, boundary=Boundary.GATEWAY)
+    return Refuse(NAME, msgspec.structs.replace(refusal, retryable=False))
 
 
 class Deadline:

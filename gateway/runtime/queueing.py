@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from acp_spec.model.errors import AcpError
-from gateway.governance import queue_delay
+from gateway.governance import deadline, queue_delay
 from gateway.governance.breaker import Phase
 from gateway.governance.governor import Row
 from gateway.governance.outcome import Outcome
@@ -158,7 +158,7 @@ class Admission:
         needed_ms = self.demand.service(place).fastest_ms
         if waiting.left_ms and waiting.left_ms < needed_ms:
             self.demand.doubt(place)
-            return queue_delay.hopeless(waiting.left_ms, needed_ms=needed_ms)
+            return deadline.too_late(waiting.left_ms, needed_ms=needed_ms)
         permit = self.row.take(wish)
         if waiting.key:
             self.wake_one(waiting.key)

@@ -107,6 +107,12 @@ def test_an_attempt_gets_no_more_time_than_its_session_has() -> None:
     assert isinstance(deadline.check(-50), Refuse)
 
 
+def test_what_cannot_be_answered_in_time_is_a_time_out_and_is_not_repeated() -> None:
+    refused = deadline.too_late(40, needed_ms=150)
+    assert (refused.error.reason, refused.error.retryable) == ("TIMEOUT", False)
+    assert refused.error.boundary.value == "GATEWAY"
+
+
 def test_a_target_without_information_is_forgotten_and_an_open_breaker_is_not() -> None:
     row = Row()
     for number in range(50):
