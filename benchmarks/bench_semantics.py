@@ -16,7 +16,9 @@ Queries for each name of the half, all drawn from `random.Random(seed)`:
              declared; or the words reordered, a filler added, a stop word dropped
 Foreign values, which must be refused: the labels of foreign_labels.json (`near`: made of the
 domain's own words with another meaning; `bank`: other banking labels; `other`: other trades), each
-once as it is and once in another spelling, and 20 words of random syllables.
+once as it is and once in another spelling, and 20 words of random syllables. Its `opposite` labels
+(contraries of the names) are asked in the half `choose` only: the rule against them was made with
+them in sight.
 `wrong` is the share of all queries that came to a value they do not mean.
 """
 
@@ -109,9 +111,11 @@ def halves(items: list[str], seed: int) -> tuple[list[str], list[str]]:
     return sorted(shuffled[:middle]), sorted(shuffled[middle:])
 
 
-def foreign_labels() -> list[str]:
+def foreign_labels(half: int) -> list[str]:
     groups: dict[str, list[str]] = json.loads(FOREIGN.read_text())
-    return [label for group in groups.values() for label in group]
+    seen = groups.pop("opposite")
+    mine = halves([label for group in groups.values() for label in group], SEED)[half]
+    return mine if half else [*mine, *seen]
 
 
 def replaced_word(name: str, entry: int) -> str:
@@ -279,7 +283,7 @@ def main() -> int:
     domain = domain_of("banking77", synonyms_of(domain), threshold=given.threshold)
     place_of = 0 if given.half == "choose" else 1
     mine = halves(names, SEED)[place_of]
-    foreign = halves(foreign_labels(), SEED)[place_of]
+    foreign = foreign_labels(place_of)
     queries = [
         *queries_of(mine, domain, seed=SEED + place_of),
         *foreign_of(foreign, seed=SEED + place_of),

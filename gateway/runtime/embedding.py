@@ -9,11 +9,13 @@ network and no accelerator: a look-up is a table of words and one product, well 
 import importlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, Self
 
 from gateway.governance.domains import CANDIDATES_MAX, Candidate, Domain, Nearest
-from gateway.governance.folding import codes, words
+from gateway.governance.folding import words
+from gateway.runtime.opposites import apart, contrary
 
 # A runner-up this much behind does not lower the confidence any more. Vectors of one trade lie
 # close together, so the lead is asked to be as clear as for spellings.
@@ -53,7 +55,7 @@ class EmbeddingNearest:
     def __init__(self, encode: Encode, spelled: Nearest) -> None:
         self._encode = encode
         self._spelled = spelled
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._tables: OrderedDict[str, _Table] = OrderedDict()
 
     def __call__(self, domain: Domain, text: str) -> tuple[Candidate, ...]:
         best = {one.value: one.confidence for one in self._spelled(domain, text)}
@@ -67,11 +69,12 @@ class EmbeddingNearest:
 
     def _meant(self, domain: Domain, text: str) -> list[tuple[str, float]]:
         """The values by meaning, best first, each with its confidence."""
-        cosines = self._table(domain) @ self._encode([_phrase(text)])[0]
+        table, asked = self._table(domain), words(text)
+        cosines = table.vectors @ self._encode([_phrase(asked)])[0]
+        contraries = {value for parts, value in table.spelled if contrary(asked, parts)}
         best: dict[str, float] = {}
-        numbers = codes(words(text))
-        for (spelling, value), cosine in zip(domain.spellings(), cosines, strict=True):
-            if codes(words(spelling)) == numbers:  # 404 is not 405, whatever a model thinks
+        for (parts, value), cosine in zip(table.spelled, cosines, strict=True):
+            if value not in contraries and not apart(asked, parts):
                 best[value] = max(best.get(value, 0.0), float(cosine))
         ranked = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:CANDIDATES_MAX]
         lead = ranked[0][1] - ranked[1][1] if len(ranked) > 1 else CLEAR_LEAD
@@ -80,16 +83,25 @@ class EmbeddingNearest:
             for place, (value, cosine) in enumerate(ranked)
         ]
 
-    def _table(self, domain: Domain) -> Vectors:
-        found = self._vectors.get(domain.digest)
+    def _table(self, domain: Domain) -> "_Table":
+        found = self._tables.get(domain.digest)
         if found is None:
-            phrases = [_phrase(spelling) for spelling, _ in domain.spellings()]
-            found = self._vectors[domain.digest] = self._encode(phrases)
-            if len(self._vectors) > DOMAINS_KEPT:
-                self._vectors.popitem(last=False)
+            spelled = tuple((words(text), value) for text, value in domain.spellings())
+            vectors = self._encode([_phrase(parts) for parts, _ in spelled])
+            found = self._tables[domain.digest] = _Table(spelled, vectors)
+            if len(self._tables) > DOMAINS_KEPT:
+                self._tables.popitem(last=False)
         else:
-            self._vectors.move_to_end(domain.digest)
+            self._tables.move_to_end(domain.digest)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A domain's spellings as words, with their values, and a vector for each."""
+
+    spelled: tuple[tuple[tuple[str, ...], str], ...]
+    vectors: Vectors
 
 
 def load_encoder(model_dir: Path) -> Encode:
@@ -116,6 +128,6 @@ def _confidence(cosine: float, *, lead: float) -> float:
     return round(sure, 4)
 
 
-def _phrase(text: str) -> str:
+def _phrase(parts: tuple[str, ...]) -> str:
     """The words of a value as a sentence's: `trackOrder` and `track_order` are `track order`."""
-    return " ".join(words(text))
+    return " ".join(parts)

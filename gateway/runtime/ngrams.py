@@ -4,8 +4,8 @@ Two views are averaged: rare character n-grams that two texts share (cosine of T
 how well their words pair up, typing errors allowed (a soft Dice coefficient by the words' weights).
 Order of words, case and separators hardly count; a word that the domain does not know counts
 against. A runner-up of another value that is almost as near lowers the confidence: a near tie is a
-guess. It knows spelling, not meaning: `fee` is as far from `charge` as any word. Numbers are never
-guessed: 404 is not 405.
+guess. It knows spelling, not meaning: `fee` is as far from `charge` as any word. Other
+numbers, negations and contraries are never guessed (`opposites`).
 """
 
 import math
@@ -16,7 +16,8 @@ from functools import lru_cache
 from typing import Final
 
 from gateway.governance.domains import CANDIDATES_MAX, Candidate, Domain
-from gateway.governance.folding import codes, words
+from gateway.governance.folding import words
+from gateway.runtime.opposites import apart, contrary
 
 GRAM_SIZES: Final = (2, 3, 4)
 # Spellings looked at closely, those with the most n-grams in common.
@@ -48,7 +49,6 @@ class _Spelling:
 
     value: str
     words: tuple[str, ...]
-    codes: frozenset[str]
     grams: Weights
 
 
@@ -101,9 +101,10 @@ class _Likeness:
 def _ranked(table: _Table, asked: tuple[str, ...]) -> tuple[Candidate, ...]:
     grams = _weighted(_grams(asked), table.gram_weights, unknown=table.unknown_gram)
     best: dict[str, _Likeness] = {}
-    numbers = codes(asked)
-    for cosine, spelling in _short_list(table, grams):
-        if spelling.codes != numbers:
+    near = _short_list(table, grams)
+    contraries = {one.value for _, one in near if contrary(asked, one.words)}
+    for cosine, spelling in near:
+        if spelling.value in contraries or apart(asked, spelling.words):
             continue
         found = _likeness(table, asked, spelling=spelling, cosine=cosine)
         if spelling.value not in best or best[spelling.value].score < found.score:
@@ -182,7 +183,6 @@ def _built(domain: Domain) -> _Table:
         _Spelling(
             value=value,
             words=parts,
-            codes=codes(parts),
             grams=_weighted(_grams(parts), weights, unknown=0.0),
         )
         for value, parts in split
