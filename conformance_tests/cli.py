@@ -57,6 +57,7 @@ def check(
     from conformance_tests.runner.suite import Wrong, options_of, read_known, run_suite
 
     out = Output(json=json)
+    _check_folder(report, out)
     try:
         options = options_of(
             _targets(target or [], transport=transport, kind=kind, out=out),
@@ -70,10 +71,22 @@ def check(
         run = asyncio.run(run_suite(options, known=read_known(known_failing), dial=dial))
     except Wrong as problem:
         wrong_use(out, str(problem))
-    if report is not None:
-        out.note(f"wrote {', '.join(str(path) for path in write_reports(run, report))}")
     typer.echo(to_json(run) if json else harmless(to_text(run)), nl=False)
+    if report is not None:
+        try:
+            out.note(f"wrote {', '.join(str(path) for path in write_reports(run, report))}")
+        except OSError as problem:  # the disk filled up meanwhile, say: what was found is told
+            wrong_use(out, f"--report {report}: {problem.strerror}; give a folder to write to")
     raise typer.Exit(Exit.FAILED if run.failed else Exit.OK)
+
+
+def _check_folder(report: Path | None, out: Output) -> None:
+    """Before the minutes that a run takes, not behind them."""
+    try:
+        if report is not None:
+            report.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        wrong_use(out, f"--report {report}: {problem.strerror}; give a folder to write to")
 
 
 def _targets(stated: list[str], *, transport: str, kind: str, out: Output) -> tuple[str, ...]:

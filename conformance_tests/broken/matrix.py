@@ -82,8 +82,13 @@ def musts_of(party: Party) -> list[Requirement]:
 
 
 async def run_matrix(parties: Sequence[Party], *, only: tuple[str, ...] = ()) -> Matrix:
-    """Every row. Raises AcpFailure when a correct peer is not all green."""
-    wanted = [(p, one) for p in parties for one in musts_of(p) if not only or one.id in only]
+    """Every row. Raises AcpFailure when a correct peer is not all green, or for an unknown id."""
+    every = [(p, one) for p in parties for one in musts_of(p)]
+    unknown = set(only) - {one.id for _, one in every}
+    if unknown:  # no rows are equal in all five numbers, and prove nothing
+        said = f"--only {min(unknown)}: no MUST has that id; docs/conformance.md lists them"
+        raise AcpFailure(error(Reason.INVALID_REQUEST, said))
+    wanted = [(p, one) for p, one in every if not only or one.id in only]
     found: dict[tuple[Party, str], Caught] = {}
     loop = asyncio.get_running_loop()
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:

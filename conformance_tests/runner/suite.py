@@ -1,6 +1,7 @@
 """The suite as one call: from what a user typed to a finished run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance_tests.runner.component_suite import Options, run_component
@@ -8,8 +9,9 @@ from conformance_tests.runner.dialling import Dial, told
 from conformance_tests.runner.fixtures import WrongFixtures, read_fixtures
 from conformance_tests.runner.gateway_suite import run_gateway
 from conformance_tests.runner.known_failing import Known, WrongList, apply, read_list
+from conformance_tests.runner.library import library
 from conformance_tests.runner.requirements import Party
-from conformance_tests.runner.results import Run
+from conformance_tests.runner.results import Outcome, Run
 
 
 class Wrong(ValueError):
@@ -48,17 +50,36 @@ def read_known(path: Path | None) -> list[Known]:
 
 
 async def run_suite(options: Options, *, known: Sequence[Known] = (), dial: Dial = told) -> Run:
-    """Run it. Raises Wrong for a target that is no URL, or an address that cannot be bound."""
+    """Run it. Raises Wrong for a target that is no URL, an address that cannot be bound, and a
+    case that is none."""
+    _check_only(options)
     try:
         gateway = options.kind is Party.GATEWAY
         run = await (run_gateway(options) if gateway else run_component(options, dial=dial))
     except (ValueError, OSError) as problem:
         raise Wrong(str(problem)) from None
     results, problems = apply(known, run.results)
-    return Run(
-        target=run.target,
-        kind=run.kind,
-        seed=run.seed,
+    return replace(
+        run,
         results=tuple(results),
-        problems=(*run.problems, *problems),
+        problems=(*run.problems, *problems, *_nothing_seen(run)),
     )
+
+
+def _check_only(options: Options) -> None:
+    """A typing mistake would run nothing, and nothing fails nowhere. Raises Wrong."""
+    cases = library(options.kind)
+    known = {name for case in cases for name in (case.id, case.requirement.id)}
+    unknown = [name for name in options.only if name not in known]
+    if unknown:
+        raise Wrong(
+            f"--only {unknown[0]}: no case of a {options.kind.value} has that id or requirement;"
+            " docs/conformance.md lists them"
+        )
+
+
+def _nothing_seen(run: Run) -> tuple[str, ...]:
+    """Who was asked nothing has not been seen to conform."""
+    if any(one.outcome is not Outcome.NOT_APPLICABLE for one in run.results):
+        return ()
+    return ("nothing that was asked for applies to this target: it was not seen to hold anything",)

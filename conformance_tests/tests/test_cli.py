@@ -28,6 +28,29 @@ def test_nobody_there_is_a_failure_of_every_case() -> None:
     assert document["counts"]["not tested"] == len(document["results"]) > 100
 
 
+def test_a_run_that_asks_nothing_is_never_conformant(start_component: Start) -> None:
+    """A typing mistake in --only, and cases that do not apply: neither may look green."""
+    (url,) = [one for one in start_component("echo") if one.startswith("http")]
+    asked = ["conformance", "--target", url]
+    for names in (["HTT-999"], ["HTT-001", "HTT-999"]):
+        only = [part for name in names for part in ("--only", name)]
+        wrong = RUNNER.invoke(app, [*asked, *only])
+        assert (wrong.exit_code, "HTT-999" in wrong.output) == (2, True), wrong.output
+    foreign = RUNNER.invoke(app, [*asked, "--only", "OBS-001"])
+    assert (foreign.exit_code, "NOT CONFORMANT" in foreign.output) == (1, True), foreign.output
+    matrix = RUNNER.invoke(app, ["conformance", "matrix", "--only", "HTT-999", "--json"])
+    assert (matrix.exit_code, "HTT-999" in matrix.output) == (2, True), matrix.output
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) -> None:
+    taken = tmp_path / "file"
+    taken.write_text("")
+    asked = ["conformance", "--target", "http://127.0.0.1:9", "--report", str(taken / "below")]
+    done = RUNNER.invoke(app, asked)
+    assert (done.exit_code, "not tested" in done.output) == (2, False), done.output
+    assert "--report" in done.output
+
+
 def test_wrong_use_is_told() -> None:
     for arguments in (
         [],

@@ -108,7 +108,7 @@ class GatewayHandler:
             request = proto.decode_request(
                 calls.StreamEventsRequest, data, max_bytes=self._max_bytes
             )
-            return stream_events(caller, request)
+            return stream_events(caller, request, still=lambda: self._caller(route, context))
 
         async def serve(data: bytes, context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
             events = await attempted(begin(data, context), where=route.rpc)

@@ -185,7 +185,9 @@ class HttpApp:
     ) -> None:
         if self.streams.is_full:
             raise too_many_streams()
-        events = stream_events(Caller(self._services, request.principal), message)
+        shown = request.header(AUTHORIZATION)
+        caller = Caller(self._services, request.principal)
+        events = stream_events(caller, message, still=lambda: self._gate.caller(shown))
         stream = EventStream(events, request, send=send, times=self._times)
         with self.streams.counted():
             await stream.run(self.streams.closing)

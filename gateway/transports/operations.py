@@ -19,6 +19,7 @@ from acp_spec.model.payload import payload
 from acp_spec.model.session import FinishRequest, Opened, SessionPage, SessionView
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.transports.ports import Services
+from gateway.transports.streaming import close_events
 
 PAGE_LIMIT_DEFAULT: Final = 50
 # A page is built in one go; more rows than this would hold the loop for too long.
@@ -137,12 +138,27 @@ async def complete_operation(caller: Caller, request: calls.CompleteOperationReq
 
 
 def stream_events(
-    caller: Caller, request: calls.StreamEventsRequest
+    caller: Caller, request: calls.StreamEventsRequest, *, still: Callable[[], object]
 ) -> AsyncIterator[tuple[int, str, bytes]]:
-    """The one operation that answers many times."""
-    return caller.services.sessions.events(
+    """The one operation that answers many times; a stream outlives what was checked at its begin.
+
+    `still()` raises once the caller may see nothing more: its token was revoked, or has expired.
+    """
+    events = caller.services.sessions.events(
         request.session_id, caller.principal, after=request.last_event_id
     )
+    return _while(still, events)
+
+
+async def _while(
+    still: Callable[[], object], events: AsyncIterator[tuple[int, str, bytes]]
+) -> AsyncIterator[tuple[int, str, bytes]]:
+    try:
+        async for event in events:
+            still()
+            yield event
+    finally:
+        await close_events(events)
 
 
 def session_status(text: str) -> SessionStatus | None:
