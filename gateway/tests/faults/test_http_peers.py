@@ -60,6 +60,7 @@ FAULTS: dict[str, tuple[Misbehaviour, Comes]] = {
     "tls_alert": (saying(TLS_ALERT), BROKEN),
     "too_large": (answering(http(b'"%b"' % (b"x" * (RESPONSE_BYTES_MAX + 1)))), TOO_LARGE),
     "endless_head": (saying(b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 20_000), TOO_LARGE),
+    "endless_interim": (saying(b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000), TOO_LARGE),
     "html_502": (answering(http(PROXY_PAGE, status="502 Bad Gateway", kind="text/html")), PAGE),
     "html_404": (
         answering(http(PROXY_PAGE, status="404 Not Found")),
