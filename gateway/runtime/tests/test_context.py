@@ -1,4 +1,4 @@
-"""A session that came through too many gateways, or through this one, sends nothing: LOOP."""
+"""What a context says: LOOP for a session in a circle, and call-back tokens that fit one call."""
 
 import msgspec
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from acp_spec.bindings.fields import MAX_VIA
 from gateway.engine.events import Opened
 from gateway.engine.tests.stage import ONE_ACTION
+from gateway.runtime.context import ContextMaker
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.house import House
 from gateway.runtime.tests.virtual_time import run
@@ -40,3 +41,13 @@ def test_a_circle_of_gateways_ends(via: tuple[str, ...], is_loop: bool) -> None:
         assert len(house.targets.connection.sent) == sent
 
     run(story())
+
+
+def test_a_call_back_token_opens_its_own_call_and_no_other_of_its_session() -> None:
+    """A component that does two calls of one session cannot end one with the other's token."""
+    mine, other = (ContextMaker(gateway_id="g", secret=secret) for secret in (b"s", b"t"))
+    token = mine.token("session", "call")
+    assert mine.session_of("call", token) == "session"
+    assert mine.session_of("another-call", token) is None
+    assert mine.session_of("call", token.replace("session", "another")) is None
+    assert other.session_of("call", token) is None, "another gateway made it"

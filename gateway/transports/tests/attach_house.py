@@ -58,6 +58,8 @@ class AttachHouse:
     orphans: NoOrphans
     house: House
     server: GrpcServer
+    unsynced: list[Callable[[], None]]
+    """What waits for the disk, while nothing gets there."""
 
     def connection(self, name: str = "ledger") -> AttachConnection:
         """The connection of the one instance of that name."""
@@ -83,17 +85,20 @@ async def attach_house(
 ) -> AsyncIterator[AttachHouse]:
     """An open house on a free port; `guarded`: tokens are required.
 
-    `acknowledges` False: nothing is ever on disk.
+    `acknowledges` False: nothing is ever on disk, but for what a test calls of `unsynced`.
     """
     house, store, orphans = House(), MemoryStore(), NoOrphans()
     chosen = chosen or settings(**({"auth": {"mode": "required"}} if guarded else {}))
     registry = Registry(store, WriteThrough(store), dialer=StubComponents(), clock=SystemClock())
     numbers = itertools.count(1)
     loop = asyncio.get_running_loop()
+    unsynced: list[Callable[[], None]] = []
 
     def after_sync(callback: Callable[[], None]) -> None:
         if acknowledges:
             loop.call_soon(callback)
+        else:
+            unsynced.append(callback)
 
     hub = AttachHub(
         registry,
@@ -107,7 +112,7 @@ async def attach_house(
     await server.start()
     hub.open()
     try:
-        yield AttachHouse(server.address, hub, registry, orphans, house, server)
+        yield AttachHouse(server.address, hub, registry, orphans, house, server, unsynced)
     finally:
         hub.close()
         await server.stop()

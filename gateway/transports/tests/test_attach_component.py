@@ -211,6 +211,29 @@ def test_an_answer_that_is_not_acknowledged_is_kept_and_said_in_the_next_hello()
     run(story())
 
 
+def test_an_answer_is_acknowledged_when_it_is_on_disk_and_not_before() -> None:
+    """Acknowledged too early, a component forgets what a power cut takes from the gateway."""
+
+    async def story() -> None:
+        ledger = Ledger()
+        ledger.gate.set()
+        async with (
+            attach_house(acknowledges=False) as house,
+            attached(house, ledger.component) as attachment,
+        ):
+            answers = Answers()
+            send(house, answers, call("a"))
+            await until(lambda: house.unsynced)
+            send(house, answers, call("b", "echo"))
+            await answers.wait(2)  # what was written before b's answer has come by then
+            kept = AttemptKey(call_id="a", attempt=1)
+            assert kept in attachment.calls.finished_unacked
+            house.unsynced[0]()
+            await until(lambda: kept not in attachment.calls.finished_unacked)
+
+    run(story())
+
+
 def test_answers_of_writes_outlive_the_process_in_the_outcome_file(tmp_path: Path) -> None:
     async def story() -> None:
         async with attach_house(acknowledges=False) as house:
