@@ -23,6 +23,7 @@ from gateway.tests.served import Served
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 ENVIRONMENTS = ("dev", "staging", "production")
+FIRST_TOKEN = "k8s/first-token.yaml"
 UNIT = DEPLOY / "systemd/acp-gateway.service"
 # Over this an exposed service is called MEDIUM; a service that does without root is under 2.
 EXPOSURE_MAX = 2.0
@@ -241,6 +242,14 @@ def test_what_compose_refers_to_is_there() -> None:
     assert all(port.startswith("127.0.0.1:") for port in gateway["ports"])
 
 
+def test_the_first_tokens_can_be_made_before_there_are_any() -> None:
+    """Compose reads the whole file for every command: a variable that must be set (`:?`) would stop
+    the very command that makes the token."""
+    text = (DEPLOY / "compose.yaml").read_text()
+    assert "run --rm gateway tokens create" in text
+    assert re.findall(r"\$\{\w+:?\?", text) == []
+
+
 def test_the_gateway_of_compose_may_call_its_network_and_nothing_else() -> None:
     (network,) = compose()["networks"]["components"]["ipam"]["config"]
     assert [str(one) for one in settings("staging").outbound_networks] == [network["subnet"]]
@@ -259,12 +268,12 @@ def attached(serve: Serve, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
             continue
         environment = dict(service["environment"])
         assert environment.pop("ACP_ATTACH") == "gateway:8081"
-        assert environment.pop("ACP_TOKEN").startswith("${COMPONENT_TOKEN:?")
+        assert environment.pop("ACP_TOKEN") == "${COMPONENT_TOKEN}"
         assert environment == {}
         started.append(
             subprocess.Popen(
                 [sys.executable, *service["entrypoint"][1:], *service["command"]],
-                cwd=ROOT,
+                cwd=tmp_path,  # as in the image: what a component writes is not in the sources
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={"PATH": "/usr/bin", "ACP_ATTACH": served.grpc, "ACP_TOKEN": component},
@@ -344,12 +353,33 @@ def pod() -> dict[str, Any]:
 def test_the_manifests_list_every_file_and_the_productive_settings() -> None:
     (listed,) = documents("kustomization.yaml")
     files = {f"k8s/{path.name}" for path in (DEPLOY / "k8s").iterdir()}
-    assert set(listed["resources"]) == files
+    assert set(listed["resources"]) == files - {FIRST_TOKEN}
     (generated,) = listed["configMapGenerator"]
     assert generated == {"name": "acp-gateway", "files": ["config.yaml=config/production.yaml"]}
     assert {kind for kind, _ in kubernetes()} == {
         "StatefulSet", "Service", "PodDisruptionBudget", "NetworkPolicy",
     }  # fmt: skip
+
+
+def test_the_first_token_of_a_cluster_is_made_by_a_pod_on_the_gateways_disk() -> None:
+    """With the gateway stopped, since two processes do not share a directory."""
+    (found,) = documents(FIRST_TOKEN)
+    spec, gateway = found["spec"], pod()
+    for name in ("securityContext", "automountServiceAccountToken", "enableServiceLinks"):
+        assert spec[name] == gateway[name], name
+    (container,), (served,) = spec["containers"], gateway["containers"]
+    for name in ("image", "securityContext"):
+        assert container[name] == served[name], name
+    state = kubernetes()["StatefulSet", "acp-gateway"]
+    (template,) = state["spec"]["volumeClaimTemplates"]
+    (volume,), (mount,) = spec["volumes"], container["volumeMounts"]
+    claim = f"{template['metadata']['name']}-{state['metadata']['name']}-0"
+    assert volume["persistentVolumeClaim"]["claimName"] == claim
+    assert mount["mountPath"] == str(settings("production").data_dir)
+    told = (DEPLOY / "README.md").read_text()
+    namespace = documents("kustomization.yaml")[0]["namespace"]
+    assert f"kubectl create namespace {namespace}" in told, "the kustomization makes none"
+    assert f"kubectl -n {namespace} exec {found['metadata']['name']} -- acp tokens create" in told
 
 
 def test_the_pod_is_no_root_and_writes_one_volume() -> None:

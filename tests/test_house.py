@@ -45,6 +45,13 @@ def test_make_help_prints_every_target(needs: Callable[[str], Path]) -> None:
     assert set(shown) <= set(phony), "a file of that name would stop the target"
 
 
+def test_no_file_that_a_run_left_is_kept() -> None:
+    """Every kept file is text. A component that a test ran in the sources left its database here."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    kept = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    assert [str(one) for one in kept if one.is_file() and b"\0" in one.read_bytes()] == []
+
+
 def test_every_dependency_is_pinned_by_version_alone() -> None:
     pins = [
         line

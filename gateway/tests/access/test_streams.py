@@ -1,6 +1,5 @@
 """What a stream that began with a good token tells once the token is good no more: nothing."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import grpc
@@ -49,7 +48,7 @@ class Followed:
 
 
 @pytest.fixture
-def followed(guarded: Guarded, asker: Asker) -> Iterator[Followed]:
+def followed(guarded: Guarded, asker: Asker) -> Followed:
     mine = guarded.token("mine")
     put = calls.PutWorkflowRequest(name="waits", version="1.0.0", source=WORKFLOW)
     assert asker.over_http(GATEWAY["put_workflow"], put, token=mine).is_success
@@ -63,7 +62,7 @@ def followed(guarded: Guarded, asker: Asker) -> Iterator[Followed]:
     made = asker.send("POST", "/v1/tokens", headers=headers, body=b'{"scopes": ["submit"]}')
     told = msgspec.json.decode(made.data)
     session_id = msgspec.json.decode(opened.data)["session_id"]
-    yield Followed(asker, guarded, session_id, told["token"], told["info"]["token_id"])
+    return Followed(asker, guarded, session_id, told["token"], told["info"]["token_id"])
 
 
 def test_an_event_stream_ends_when_its_token_is_revoked(followed: Followed) -> None:
