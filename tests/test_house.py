@@ -46,7 +46,7 @@ def test_make_help_prints_every_target(needs: Callable[[str], Path]) -> None:
 
 
 def test_no_file_that_a_run_left_is_kept() -> None:
-    """Every kept file is text. A component that a test ran in the sources left its database here."""
+    """Every kept file is text. A component that a test ran in the sources left its database."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
     kept = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
     assert [str(one) for one in kept if one.is_file() and b"\0" in one.read_bytes()] == []
