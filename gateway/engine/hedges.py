@@ -83,6 +83,9 @@ def superseded(call: CallState, winner: int, *, at_ms: int) -> tuple[AttemptEnde
 
     It only reads, so its side effect is NONE; what it would have said is late, if it says it.
     """
+    others = [attempt for attempt in call.in_flight if attempt.number != winner]
+    if not others:
+        return ()
     message = f"attempt {winner} of this call answered first"
     failure = error(
         Reason.CANCELLED, message, side_effect=SideEffect.NONE, boundary=Boundary.GATEWAY
@@ -97,8 +100,7 @@ def superseded(call: CallState, winner: int, *, at_ms: int) -> tuple[AttemptEnde
             answered=False,
             superseded_by=winner,
         )
-        for attempt in call.in_flight
-        if attempt.number != winner
+        for attempt in others
     )
 
 

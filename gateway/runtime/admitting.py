@@ -222,7 +222,7 @@ class Admitting:
         """What the attempt may spend. Nothing while the target fails: those behind it would go on
         repeating what the gateway itself has stopped to repeat."""
         retries = self.admission.row.retries
-        missing = retries.state(retries.key(wish))
+        missing = retries.state(retries.key(wish)) if retries.states else 0.0
         if phase is not breaker.Phase.CLOSED or not retry_tokens.may_retry(
             missing, wish.rules.retries
         ):

@@ -229,18 +229,18 @@ class Driver:
                 continue
             item = todo.popleft()
             match item:
-                case Advance():
-                    wants_advance = True
-                case Call() | Decide() | Hedge():
-                    event = self._ask(live, item)
-                    if event is not None:
-                        todo.appendleft(event)  # applied before anything else is asked: one budget
                 case Event():
                     if live.state is before:
                         live.state = evolve(live.state)  # one copy for all events of this record
                     todo.extend(apply(live.state, item))
                     record.append(item)
                     self._observer.seen(live.state, item)
+                case Advance():
+                    wants_advance = True
+                case Call() | Decide() | Hedge():
+                    event = self._ask(live, item)
+                    if event is not None:
+                        todo.appendleft(event)  # applied before anything else is asked: one budget
                 case _:
                     acts.append(item)
         self._commit(live, before, record=record, acts=acts)
