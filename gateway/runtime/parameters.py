@@ -25,6 +25,8 @@ from gateway.stores.ports import Store, Table
 _ROWS: Final = b"parameters\0"
 _NUMBER_BYTES: Final = 8
 NOTE_CHARACTERS_MAX: Final = 500
+KEPT_MAX: Final = 1_000
+"""Versions in the history; older ones are named in the audit log for ever."""
 RULES_MAX: Final = 10_000
 """Cards whose rules are kept made; more than are ever registered at once."""
 
@@ -156,6 +158,8 @@ class ParameterBook:
     ) -> None:
         self._latest = version
         self._durable.put(Table.GOVERNANCE, _key(version.version), msgspec.json.encode(version))
+        if version.version > KEPT_MAX:
+            self._durable.delete(Table.GOVERNANCE, _key(version.version - KEPT_MAX))
         self._audit.record(
             "governance.parameters.changed",
             f"governance:parameters@{version.version}",

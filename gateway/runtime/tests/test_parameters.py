@@ -14,6 +14,7 @@ from gateway.governance.parameters import Override, Parameters, problem
 from gateway.governance.rules import BreakerRules, RateRules, RetryTokenRules, Slots
 from gateway.runtime.clock import ManualClock
 from gateway.runtime.parameters import (
+    KEPT_MAX,
     LiveParameters,
     ParameterBook,
     ParameterChange,
@@ -91,6 +92,15 @@ def test_a_version_that_cannot_be_read_leaves_the_one_before_it_in_force() -> No
     assert (live.current.version, live.current.parameters) == (2, QUICK)
     assert len(kept.unreadable) == 1
     assert "version 3" in kept.unreadable[0]
+
+
+def test_the_history_keeps_so_many_and_forgets_the_oldest() -> None:
+    store = MemoryStore()
+    _, kept, _ = book(store)
+    for expected in range(1, KEPT_MAX + 3):
+        change(kept, expected, QUICK)
+    versions = [one.version for one in kept.history(limit=10 * KEPT_MAX)]
+    assert versions == list(range(KEPT_MAX + 3, 3, -1))
 
 
 def test_every_change_stands_in_the_audit_log_with_what_it_changed_and_by_whom() -> None:
