@@ -22,6 +22,10 @@ INTERVAL_MS = 200
 DEADLINE_SHARE = 0.7
 """Of its deadline a session may be forecast to need: means are forecast, some take longer."""
 
+CALLS_WAITING = 2
+"""Calls that may wait for each slot, however long they are; at half the allowance still one, so
+that a slot of a target that does one long thing at a time never waits for a newcomer."""
+
 RETRY_AFTER_MIN_MS = 100
 """Sooner, whoever was refused would only find the same queue."""
 
@@ -88,7 +92,7 @@ def check(standing: Standing, law: QueueDelay, *, newcomer: Newcomer) -> Verdict
             f" {newcomer.deadline_ms} ms: nothing was begun"
         )
         return Refuse("deadline", refusal(message, after_ms=newcomer.whole_ms - most_ms))
-    allowed_ms = max(law.target_ms, newcomer.floor_ms) * newcomer.allowance
+    allowed_ms = max(law.target_ms, CALLS_WAITING * newcomer.floor_ms) * newcomer.allowance
     if not standing.shedding or newcomer.wait_ms <= allowed_ms:
         return ADMIT
     message = f"its calls would wait about {newcomer.wait_ms:.0f} ms, and such a queue stands"

@@ -74,7 +74,10 @@ def test_while_shedding_whoever_would_wait_less_than_the_target_is_let_in() -> N
 
 def test_slots_of_long_calls_never_run_dry() -> None:
     """With calls of a second, a target of 100 ms would let nobody wait behind them."""
-    assert check(SHEDDING, LAW, newcomer=newcomer(900, floor_ms=1_000)) is ADMIT
+    for allowance in (0.5, 0.9, 2.0):
+        one = newcomer(1_000, floor_ms=1_000, allowance=allowance)
+        assert check(SHEDDING, LAW, newcomer=one) is ADMIT
+    assert isinstance(check(SHEDDING, LAW, newcomer=newcomer(2_001, floor_ms=1_000)), Refuse)
 
 
 def test_the_lower_share_or_priority_is_shed_first() -> None:
