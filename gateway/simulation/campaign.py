@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
-from gateway.engine.workflow_file import parse_workflow
+from gateway.engine.workflow_file import parse_stored, parse_workflow
 from gateway.simulation import faults
 from gateway.simulation.books import Violation
 from gateway.simulation.exchanging import Exchange, exchanged
@@ -112,14 +112,21 @@ def figures(total: Sum, order: Order, *, seconds: float) -> dict[str, object]:
     }
 
 
-_read = functools.lru_cache(maxsize=1_024)(parse_workflow)
-REMEMBERED = Exchange(place="gateway.runtime.workflows:parse_workflow", make=lambda before: _read)
+def _remembered(name: str, reader: Callable[[bytes], object]) -> Exchange:
+    known = functools.lru_cache(maxsize=1_024)(reader)
+    return Exchange(place=f"gateway.runtime.workflows:{name}", make=lambda before: known)
+
+
+REMEMBERED = (
+    _remembered("parse_workflow", parse_workflow),
+    _remembered("parse_stored", parse_stored),
+)
 """The same few files are stored in world after world; reading one takes as long as ten sessions."""
 
 
 def lived(scenario: Scenario, make: MakeHouse) -> Lived:
     """One world, from its beginning to its end."""
-    with exchanged(REMEMBERED):
+    with exchanged(REMEMBERED[0]), exchanged(REMEMBERED[1]):
         return World(scenario, make).live()
 
 
