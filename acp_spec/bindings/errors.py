@@ -4,8 +4,11 @@ HTTP follows the reason, else the code. Servers, clients and the engine read thi
 failure looks the same on every binding. A test holds it complete; nothing here raises.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from acp_spec.model.calls import CancelResponse, ExecuteResponse, Reply
 from acp_spec.model.enums import Boundary, Effect, SideEffect
@@ -200,3 +203,25 @@ def from_grpc(status: int, message: str) -> AcpError:
     code = CODE_OF_GRPC.get(status, Code.UNKNOWN)
     side_effect = _NONE if code in _PROOF_NOTHING_RAN else _UNKNOWN
     return error(REASON_OF_CODE[code], message, side_effect=side_effect, boundary=_COMPONENT)
+
+
+# As much as gRPC's trailer holds: an error's text is for a person, and stands in every record.
+MESSAGE_CHARACTERS_MAX: Final = 4_096
+# Reasons are words that people write into policies, and labels of metrics.
+REASON_CHARACTERS_MAX: Final = 128
+_UPPER_SNAKE: Final = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
+
+
+def passed_on(failure: AcpError) -> AcpError:
+    """A peer's own error as a gateway tells it: its reason a word (ERR-003), its message bounded.
+
+    What is no word, such as a sentence with an order's number in it, becomes the reason of its code
+    and is told in the message instead.
+    """
+    reason, message = failure.reason, failure.message
+    if len(reason) > REASON_CHARACTERS_MAX or not _UPPER_SNAKE.fullmatch(reason):
+        message = f"(stated reason {reason[:REASON_CHARACTERS_MAX]!r}) {message}"
+        reason = REASON_OF_CODE[failure.code].value
+    if len(message) > MESSAGE_CHARACTERS_MAX:
+        message = message[:MESSAGE_CHARACTERS_MAX] + "..."
+    return msgspec.structs.replace(failure, reason=reason, message=message)

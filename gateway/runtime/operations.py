@@ -2,7 +2,7 @@
 
 import hashlib
 
-from acp_spec.bindings.errors import effective_side_effect, error
+from acp_spec.bindings.errors import effective_side_effect, error, passed_on
 from acp_spec.codec.json import encode
 from acp_spec.codec.json_text import object_of
 from acp_spec.model.calls import OperationState
@@ -35,7 +35,7 @@ def ended_from_state(call: CallState, found: OperationState, *, at_ms: int) -> O
         at_ms=at_ms,
         call_id=call.created.call_id,
         attempt=call.number,
-        error=failure,
+        error=passed_on(failure),
         side_effect=found.side_effect or effective_side_effect(failure, call.created.effect),
         result_digest=_digest(ABSENT, failure),
     )
@@ -55,7 +55,7 @@ def ended_from_callback(
         call_id=call.created.call_id,
         attempt=call.number,
         response=response,
-        error=failure,
+        error=passed_on(failure) if failure else None,
         side_effect=effect,
         by="callback",
         result_digest=result_digest(result),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
-from gateway.telemetry.instruments import Counts, Figures, Spreads
+from gateway.telemetry.instruments import OTHER, Counts, Figures, Spreads
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -19,6 +19,11 @@ LATENCY_BUCKETS_S = (
 )
 FLUSH_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)
 SESSION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 600.0, 3600.0)
+
+
+# A component has a dozen ways to fail; one that makes up a reason for each call must not take the
+# places of all the others.
+OUTCOMES_MAX = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,7 @@ class Metrics:
         self._session_s = self._spreads(
             "session_seconds", "Open to end", "workflow", bounds=SESSION_BUCKETS_S
         )
+        self._outcomes: dict[str, set[str]] = {}
         self._attempts = self._counts("attempts", "Attempts ended", "component", "outcome")
         self._wait_s = self._spreads("attempt_wait_seconds", "Waiting in the gateway", "component")
         self._service_s = self._spreads(
@@ -98,7 +104,11 @@ class Metrics:
 
     def attempt_ended(self, measure: AttemptMeasure) -> None:
         """An attempt has its one terminal event."""
-        self._attempts.at(measure.component, measure.outcome).add()
+        seen = self._outcomes.setdefault(measure.component, set())
+        is_known = measure.outcome in seen or len(seen) < OUTCOMES_MAX
+        outcome = measure.outcome if is_known else OTHER
+        seen.add(outcome)
+        self._attempts.at(measure.component, outcome).add()
         self._wait_s.at(measure.component).add(measure.wait_ms / 1000)
         self._service_s.at(measure.component).add(measure.service_ms / 1000, measure.lineage_id)
 

@@ -4,11 +4,9 @@ Here stands which side effect is true when the peer did not state one, and which
 nothing was sent. Values in, values out: nothing here knows a socket.
 """
 
-from typing import Final
-
 import msgspec
 
-from acp_spec.bindings.errors import effective_side_effect, error
+from acp_spec.bindings.errors import effective_side_effect, error, passed_on
 from acp_spec.model.calls import (
     ErrorBody,
     ExecuteResponse,
@@ -21,9 +19,6 @@ from acp_spec.model.enums import Boundary, Effect, SideEffect, StepRole
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import payload
 from gateway.runtime.connection import Answer
-
-# As much as gRPC's trailer holds: an error's text is for a person, and stands in every record.
-MESSAGE_CHARACTERS_MAX: Final = 4_096
 
 RESPONSE_OF: dict[StepRole, type[Reply]] = {
     StepRole.PLAN: PlanResponse,
@@ -53,11 +48,8 @@ def success(response: Reply, text: bytes, *, effect: Effect) -> Answer:
 def stated_error(body: ErrorBody, effect: Effect) -> Answer:
     """The peer's own error, with the side effect filled in where it states none."""
     side_effect = effective_side_effect(body.error, effect)
-    message = body.error.message
-    if len(message) > MESSAGE_CHARACTERS_MAX:
-        message = message[:MESSAGE_CHARACTERS_MAX] + "..."
     return Answer(
-        error=msgspec.structs.replace(body.error, side_effect=side_effect, message=message),
+        error=msgspec.structs.replace(passed_on(body.error), side_effect=side_effect),
         side_effect=side_effect,
         retries_spent=body.retries_spent,
         usage=body.usage,

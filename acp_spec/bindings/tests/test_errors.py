@@ -7,6 +7,7 @@ from acp_spec.bindings.errors import (
     ERRORS,
     GRPC_OF_CODE,
     HTTP_OF_CODE,
+    MESSAGE_CHARACTERS_MAX,
     REASON_OF_CODE,
     REASON_OF_HTTP,
     effective_side_effect,
@@ -15,6 +16,7 @@ from acp_spec.bindings.errors import (
     from_http,
     grpc_status,
     http_status,
+    passed_on,
 )
 from acp_spec.model.calls import ExecuteResponse, Operation, PlanResponse
 from acp_spec.model.enums import Boundary, Effect, SideEffect
@@ -123,3 +125,38 @@ def test_a_proxys_page_is_the_components_boundary_and_side_effect_unknown(status
 def test_only_two_bare_grpc_statuses_prove_that_nothing_ran(status: int) -> None:
     proven = from_grpc(status, "bare").side_effect is SideEffect.NONE
     assert proven is (status in {12, 16})
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "",
+        "order 12 failed",
+        "outOfStock",
+        "X\x1b[2J",
+        "A__B",
+        "A_",
+        "_A",
+        "1A",
+        "R" * 129,
+        "\N{SNOWMAN}",
+    ],
+)
+def test_a_reason_that_is_no_word_becomes_that_of_its_code_and_is_told(reason: str) -> None:
+    """It would be a label of metrics, a value of `retry_on`, and our own breach of ERR-003."""
+    stated = AcpError(code=Code.UNAVAILABLE, reason=reason, message="not now")
+    told = passed_on(stated)
+    assert (told.code, told.reason) == (Code.UNAVAILABLE, "UNAVAILABLE")
+    assert "not now" in told.message
+    assert repr(reason[:128]) in told.message
+
+
+@pytest.mark.parametrize("reason", [*Reason, "INSUFFICIENT_FUNDS", "E42", "HTTP_2_GONE"])
+def test_a_component_may_have_reasons_of_its_own(reason: str) -> None:
+    stated = AcpError(code=Code.INTERNAL, reason=reason, message="m")
+    assert passed_on(stated) == stated
+
+
+def test_a_long_message_is_cut() -> None:
+    told = passed_on(AcpError(code=Code.INTERNAL, reason="OWN", message="m" * 100_000))
+    assert len(told.message) == MESSAGE_CHARACTERS_MAX + 3

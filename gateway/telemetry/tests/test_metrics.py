@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.telemetry.instruments import CHILDREN_MAX
-from gateway.telemetry.metrics import AttemptMeasure, Metrics
+from gateway.telemetry.metrics import OUTCOMES_MAX, AttemptMeasure, Metrics
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -37,6 +37,18 @@ def test_waiting_and_serving_are_told_apart(metrics: Metrics) -> None:
     assert value(metrics, "acp_attempts_total", component="ledger", outcome="TIMEOUT") == 1
     assert value(metrics, "acp_attempt_wait_seconds_sum", component="ledger") == 0.004
     assert value(metrics, "acp_attempt_service_seconds_sum", component="ledger") == 0.08
+
+
+def test_a_component_that_makes_up_reasons_takes_no_other_components_place(
+    metrics: Metrics,
+) -> None:
+    for number in range(CHILDREN_MAX + 1):
+        metrics.attempt_ended(attempt(outcome=f"ORDER_{number}_FAILED"))
+    for _ in range(3):
+        metrics.attempt_ended(attempt(component="cards", outcome="TIMEOUT"))
+    assert value(metrics, "acp_attempts_total", component="cards", outcome="TIMEOUT") == 3
+    rest = value(metrics, "acp_attempts_total", component="ledger", outcome="other")
+    assert rest == CHILDREN_MAX + 1 - OUTCOMES_MAX
 
 
 def test_refusals_decisions_and_survived_failures_are_counted(metrics: Metrics) -> None:

@@ -38,6 +38,7 @@ PAGE_LATE = LATE._replace(of_read="UNKNOWN")
 BROKEN = Comes("INVALID_ARGUMENT", "CONTRACT_VIOLATION")
 TOO_LARGE = Comes("RESOURCE_EXHAUSTED", "PAYLOAD_TOO_LARGE")
 CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+SENTENCE = b'{"error": {"code": "INTERNAL", "reason": "order 12 \\u001b[2J", "message": "no"}}'
 
 FAULTS: dict[str, tuple[Misbehaviour, Comes]] = {
     "closed": (saying(), LOST),
@@ -61,6 +62,10 @@ FAULTS: dict[str, tuple[Misbehaviour, Comes]] = {
     "too_large": (answering(http(b'"%b"' % (b"x" * (RESPONSE_BYTES_MAX + 1)))), TOO_LARGE),
     "endless_head": (saying(b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 20_000), TOO_LARGE),
     "endless_interim": (saying(b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000), TOO_LARGE),
+    "sentence_for_a_reason": (
+        answering(http(SENTENCE, status="500 Internal")),
+        Comes("INTERNAL", "INTERNAL"),
+    ),
     "html_502": (answering(http(PROXY_PAGE, status="502 Bad Gateway", kind="text/html")), PAGE),
     "html_404": (
         answering(http(PROXY_PAGE, status="404 Not Found")),
