@@ -28,12 +28,21 @@ URL_MAX: Final = 2_048
 ADDRESSES_MAX: Final = 16
 
 # Cloud metadata services give credentials to whoever asks from inside. A wide network in the
-# allow-list never includes them; naming the very address does.
-METADATA: Final = frozenset(
-    ipaddress.ip_address(text)
-    for text in ("169.254.169.254", "169.254.170.2", "100.100.100.200", "fd00:ec2::254")
+# allow-list never includes them; naming the very address does. Most stand in the link-local
+# network, where no component has an address for long; the others are each cloud's own.
+METADATA: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "169.254.0.0/16",
+        "168.63.129.16",  # Azure
+        "192.0.0.192",  # Oracle
+        "100.100.100.200",  # Alibaba
+        "fd00:ec2::/64",  # AWS: ::254, ::23
+        "fd20:ce::254",  # Google
+        "fd00:42::42",  # Scaleway
+    )
 )
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_NAT64: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
 _IPV4_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -201,7 +210,7 @@ class AddressGuard:
             )
         if plain.is_unspecified or plain.is_multicast:
             raise AddressRefused(f"{named} is not the address of a machine")
-        if not METADATA.isdisjoint(_meanings(plain)) and not self._is_named(plain):
+        if _is_metadata(plain) and not self._is_named(plain):
             raise AddressRefused(
                 f"{named} is a cloud metadata service: outbound.allow must name that very address"
             )
@@ -211,14 +220,19 @@ class AddressGuard:
         return any(n.num_addresses == 1 and address in n for n in self._networks)
 
 
+def _is_metadata(address: Address) -> bool:
+    return any(meaning in network for meaning in _meanings(address) for network in METADATA)
+
+
 def _meanings(address: Address) -> set[Address]:
-    """The address, and the IPv4 address that a translator would make of it."""
+    """The address, and the IPv4 addresses that a translator would make of it."""
     meanings = {address}
     if isinstance(address, ipaddress.IPv6Address):
-        if address in _NAT64 or address in _IPV4_COMPATIBLE:
+        if any(address in one for one in (*_NAT64, _IPV4_COMPATIBLE)):
             meanings.add(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
         if address.sixtofour is not None:
             meanings.add(address.sixtofour)
+        meanings.update(address.teredo or ())
     return meanings
 
 

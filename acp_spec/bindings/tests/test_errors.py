@@ -151,7 +151,9 @@ def test_a_reason_that_is_no_word_becomes_that_of_its_code_and_is_told(reason: s
     assert repr(reason[:128]) in told.message
 
 
-@pytest.mark.parametrize("reason", [*Reason, "INSUFFICIENT_FUNDS", "E42", "HTTP_2_GONE"])
+@pytest.mark.parametrize(
+    "reason", [*(one.value for one in Reason), "INSUFFICIENT_FUNDS", "E42", "HTTP_2_GONE"]
+)
 def test_a_component_may_have_reasons_of_its_own(reason: str) -> None:
     stated = AcpError(code=Code.INTERNAL, reason=reason, message="m")
     assert passed_on(stated) == stated

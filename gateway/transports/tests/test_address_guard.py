@@ -140,7 +140,25 @@ def test_a_name_is_checked_again_at_every_resolution() -> None:
         dialled(guard, "rebinding.example")
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"])
+METADATA_SERVICES = [
+    "169.254.169.254",
+    "169.254.170.23",
+    "168.63.129.16",
+    "192.0.0.192",
+    "100.100.100.200",
+    "fd00:ec2::254",
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::a9fe:a9fe",
+    "::a9fe:a9fe",
+    "::ffff:a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "2001:0:a9fe:a9fe::1",
+]
+
+
+@pytest.mark.parametrize("host", METADATA_SERVICES)
 def test_metadata_services_are_refused_by_a_wide_network(host: str) -> None:
     with pytest.raises(AddressRefused, match="metadata"):
         dialled(allowing("0.0.0.0/0", "::/0"), host)
