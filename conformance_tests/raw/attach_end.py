@@ -129,6 +129,7 @@ class AttachEnd:
     """Serves `acp.v1.Attach` on one address; the newest link is `link`."""
 
     def __init__(self, bind: str = "127.0.0.1:0") -> None:
+        self.abandoned = ""
         self._bind = bind
         self._server: grpc.aio.Server | None = None
         self._news = asyncio.Event()
@@ -171,6 +172,11 @@ class AttachEnd:
     def noticed(self) -> None:
         """Something changed: who waits looks again."""
         self._news.set()
+
+    def nobody_comes(self, why: str) -> None:
+        """The component will not dial (again): nobody need wait for it."""
+        self.abandoned = why
+        self.noticed()
 
     async def until(self, condition: Callable[[], bool], *, within_s: float) -> bool:
         """Whether it became so in time."""

@@ -72,10 +72,12 @@ class AttachPeer:
 
     async def linked(self, *, within_s: float = WITHIN_S) -> Link:
         """The link that stands, or the next one. Raises Unreachable."""
-        if not await self.end.until(lambda: self.end.link is not None, within_s=within_s):
-            raise Unreachable(f"the component is not attached, and did not come in {within_s:g} s")
-        found = self.end.link
-        assert found is not None
+        end = self.end
+        await end.until(lambda: end.link is not None or bool(end.abandoned), within_s=within_s)
+        found = end.link
+        if found is None:
+            why = end.abandoned or f"it did not come in {within_s:g} s"
+            raise Unreachable(f"the component is not attached: {why}")
         return found
 
     # ---- calls -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ Scenarios run side by side (most of them wait); those that say `alone` follow on
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
@@ -76,9 +76,16 @@ async def run_component(options: Options, *, dial: Dial = told) -> Run:
             await end.start()
             attached = OrderedPeer(end)
             open_.push_async_callback(attached.close)
-            await open_.enter_async_context(dial(end.url))
+            gone = await open_.enter_async_context(dial(end.url))
+            if gone is not None:
+                watching = asyncio.ensure_future(_heed(gone, end))
+                open_.callback(watching.cancel)
             peers[attached.binding] = attached
         return await _run(peers, options)
+
+
+async def _heed(gone: Awaitable[str], end: AttachEnd) -> None:
+    end.nobody_comes(await gone)
 
 
 def _peer(url: str, options: Options) -> Peer:

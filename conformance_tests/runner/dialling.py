@@ -8,12 +8,13 @@ import asyncio
 import contextlib
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias
 
-Dial: TypeAlias = Callable[[str], AbstractAsyncContextManager[None]]
-"""Entered with the URL of the suite's end; left when the run is over."""
+Dial: TypeAlias = Callable[[str], AbstractAsyncContextManager[Awaitable[str] | None]]
+"""Entered with the URL of the suite's end; left when the run is over. It may give what says why the
+component will not come, or come back, as soon as that is known."""
 STOP_WITHIN_S = 5.0
 
 
@@ -38,7 +39,7 @@ def started_by(command: str) -> Dial:
     """Start the component by its command."""
 
     @contextlib.asynccontextmanager
-    async def dial(url: str) -> AsyncIterator[None]:
+    async def dial(url: str) -> AsyncIterator[Awaitable[str]]:
         words = shlex.split(command.replace("{attach}", url.rpartition("://")[2]))
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -47,11 +48,15 @@ def started_by(command: str) -> Dial:
             stdout=asyncio.subprocess.DEVNULL,
         )
         try:
-            yield
+            yield _end_of(process, words[0])
         finally:
             await _end(process)
 
     return dial
+
+
+async def _end_of(process: asyncio.subprocess.Process, program: str) -> str:
+    return f"{program} has ended with exit code {await process.wait()}"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

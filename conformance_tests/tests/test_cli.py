@@ -1,6 +1,7 @@
 """The command: what it says, and the exit code that a script reads."""
 
 import json
+import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -49,6 +50,14 @@ def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) 
     done = RUNNER.invoke(app, asked)
     assert (done.exit_code, "not tested" in done.output) == (2, False), done.output
     assert "--report" in done.output
+
+
+def test_a_command_that_ends_at_once_is_told_at_once_and_not_waited_for() -> None:
+    asked = ["conformance", "--transport", "attach", "--json", "--command"]
+    done = RUNNER.invoke(app, [*asked, f"{sys.executable} -c 'raise SystemExit(7)'"])
+    document = json.loads(done.stdout)
+    assert (done.exit_code, document["conformant"]) == (1, False)
+    assert "has ended with exit code 7" in document["problems"][0]
 
 
 def test_wrong_use_is_told() -> None:
