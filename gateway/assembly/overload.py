@@ -2,7 +2,6 @@
 
 from acp_spec.model.enums import StepType
 from gateway.config.settings import Settings
-from gateway.governance.queue_delay import QueueDelay
 from gateway.runtime.admitting import Admitting
 from gateway.runtime.demand import Demand
 from gateway.runtime.driver import Driver
@@ -34,10 +33,6 @@ def listen(settings: Settings, *, admitting: Admitting, driver: Driver) -> None:
     driver.on_session_end = admitting.admission.demand.ended
 
 
-def intake(settings: Settings, admission: Admission, *, driver: Driver) -> Intake:
+def intake(admission: Admission, driver: Driver, *, parameters: LiveParameters) -> Intake:
     """The gate in front of new sessions."""
-    law = QueueDelay(
-        target_ms=settings.overload.queue_target_ms,
-        interval_ms=settings.overload.queue_interval_ms,
-    )
-    return Intake(admission, driver.catalog, law=law)
+    return Intake(admission, driver.catalog, law=lambda: parameters.current.parameters.overload)

@@ -4,6 +4,7 @@ from gateway.assembly import overload
 from gateway.config.settings import Settings
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
+from gateway.governance.queue_delay import QueueDelay
 from gateway.governance.rules import BreakerRules, RetryTokenRules, Rules, Slots
 from gateway.governance.wish import Wish
 from gateway.runtime.absence import Absence
@@ -35,6 +36,10 @@ def parameters_of(settings: Settings) -> Parameters:
             llm=Slots(limit=queues.llm.concurrency, max_waiting=queues.llm.max_queued),
         ),
         backoff=backoff_of(settings),
+        overload=QueueDelay(
+            target_ms=settings.overload.queue_target_ms,
+            interval_ms=settings.overload.queue_interval_ms,
+        ),
         retry_budget=retry.session_budget,
     )
 
@@ -87,7 +92,7 @@ class RowParts:
         self.admission.wake = absence.wake = admitting.wake
         self.admission.demand = overload.demand(settings, registry, parameters=self.parameters)
         overload.listen(settings, admitting=admitting, driver=driver)
-        self.intake = overload.intake(settings, self.admission, driver=driver)
+        self.intake = overload.intake(self.admission, driver, parameters=self.parameters)
         admitting.signals_of, driver.signals = self.signs.of_attempt, self.signs.text
         driver.backoff_of = self.parameters.backoff_of
         driver.executor = Executors(driver, registry, admitting=admitting, contexts=contexts)

@@ -13,6 +13,7 @@ import msgspec
 from acp_spec.model.card import Card
 from acp_spec.model.enums import StepType
 from gateway.governance.backoff import Backoff
+from gateway.governance.queue_delay import QueueDelay
 from gateway.governance.rules import (
     BreakerRules,
     HedgeRules,
@@ -75,6 +76,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     queues: Queues = Queues()
     backoff: Backoff = Backoff()
     hedge: HedgeRules = HedgeRules()
+    overload: QueueDelay = QueueDelay()
     retry_budget: Budget = 8
     components: dict[str, Override] = {}
 

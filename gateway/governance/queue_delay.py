@@ -6,6 +6,8 @@ lowest first. Where CoDel drops at growing rate, this law lets in again whoever 
 the target, so that the slots behind the queue never run dry. Pure: the state is a value.
 """
 
+from typing import Annotated
+
 import msgspec
 
 from acp_spec.bindings.errors import error
@@ -30,11 +32,11 @@ RETRY_AFTER_MIN_MS = 100
 """Sooner, whoever was refused would only find the same queue."""
 
 
-class QueueDelay(msgspec.Struct, frozen=True, kw_only=True):
+class QueueDelay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters of the law. `target_ms` 0: nothing is shed."""
 
-    target_ms: int = TARGET_MS
-    interval_ms: int = INTERVAL_MS
+    target_ms: Annotated[int, msgspec.Meta(ge=0, le=86_400_000)] = TARGET_MS
+    interval_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000)] = INTERVAL_MS
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,14 +36,14 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intake:
-    """The gate in front of new sessions."""
+    """The gate in front of new sessions. `law()`: what holds now."""
 
     def __init__(
         self,
         admission: Admission,
         catalog: Callable[[], Catalog],
         *,
-        law: QueueDelay,
+        law: Callable[[], QueueDelay],
     ) -> None:
         self._admission = admission
         self._demand = admission.demand
@@ -54,7 +54,7 @@ class Intake:
     def admit(self, asking: Asking) -> None:
         """Count it in, or raise AcpFailure OVERLOADED or RATE_LIMITED."""
         workflow = asking.workflow
-        if workflow is None or not self._law.target_ms:
+        if workflow is None or not self._law().target_ms:
             return
         visits = self._demand.visits(
             asking.session_id, workflow, pins=asking.pins, catalog=self._catalog()
@@ -84,7 +84,7 @@ class Intake:
             allowance=sharing.allowance(crowd, asking.priority),
             crowds=sharing.crowds(crowd),
         )
-        verdict = queue_delay.check(standing, self._law, newcomer=newcomer)
+        verdict = queue_delay.check(standing, self._law(), newcomer=newcomer)
         if isinstance(verdict, Refuse):
             self._standing[digest] = queue_delay.held_back(standing)
             raise AcpFailure(_spread(verdict, asking.session_id))
@@ -131,7 +131,7 @@ class Intake:
     def _observed(self, digest: str, delay_ms: float) -> Standing:
         now_ms = self._admission.now_ms()
         before = self._standing.pop(digest, CALM)
-        after = queue_delay.observe(before, self._law, delay_ms=delay_ms, now_ms=now_ms)
+        after = queue_delay.observe(before, self._law(), delay_ms=delay_ms, now_ms=now_ms)
         if after.shedding or after.since_ms is not None:
             if len(self._standing) >= STANDING_MAX:
                 del self._standing[next(iter(self._standing))]

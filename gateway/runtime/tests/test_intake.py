@@ -42,7 +42,7 @@ def guarded(target_ms: int = 100) -> House:
     house.admission.drop = house.admitting.drop
     house.driver.on_session_end = house.admission.demand.ended
     law = QueueDelay(target_ms=target_ms, interval_ms=200)
-    house.service._openings.intake = Intake(house.admission, house.targets.catalog, law=law)
+    house.service._openings.intake = Intake(house.admission, house.targets.catalog, law=lambda: law)
     house.targets.connection.lines["read"] = _slow
     return house
 

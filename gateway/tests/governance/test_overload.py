@@ -23,7 +23,7 @@ version: 1.0.0
 steps: [{{name: act, role: execute, component: clerk, action: serve}}]
 output: act.output
 """
-NAMES = ("crowd", "haste", "key")
+NAMES = ("crowd", "haste", "key", "open")
 CALL_S = 0.05
 OFFERED_MAX = 200
 
@@ -148,3 +148,21 @@ def test_the_refusals_are_counted(served: Served, clerk: Clerk) -> None:
     with Client(served.url) as client:
         text = client.get("/metrics").text
     assert 'acp_refusals_total{reason="OVERLOADED"}' in text, json.dumps(text[-2_000:])
+
+
+def test_an_operator_opens_the_gate_while_it_runs(served: Served, clerk: Clerk) -> None:
+    clerk.works.clear()
+    try:
+        with Client(served.url) as client:
+            _, refusal = crowded(client, "open")
+            assert refusal.status == 503
+            change = {"expected_version": 1, "parameters": {"overload": {"target_ms": 0}}}
+            path = "/v1/governance/parameters"
+            reply = client.call("PUT", path, body=json.dumps(change).encode())
+            assert reply.status == 200, reply.text
+            opened = [client.open("open", "null", deadline_ms=60_000) for _ in range(5)]
+            clerk.works.set()
+            for session_id in opened:
+                assert client.ended(session_id)["status"] == "SUCCEEDED"
+    finally:
+        clerk.works.set()
