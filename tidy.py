@@ -62,8 +62,10 @@ PURE_IMPORTS = frozenset(
 BROAD_EXCEPT_FILES: dict[str, str] = {
     "gateway/runtime/committer.py": "one callback's fault must not lose the others of its commit",
     "gateway/runtime/driver.py": "a fault of ours in one session ends that one, not the gateway",
+    "gateway/runtime/lasting.py": "a look that fails must not end the loop that looks",
     "gateway/runtime/rollout_traffic.py": "a rollout's fault must not cost a caller its session",
     "gateway/runtime/rollouts.py": "a fault in judging once must not end all judging",
+    "gateway/runtime/twins.py": "whoever waits for a twin is told, whatever became of it",
     "gateway/runtime/outbox.py": "a damaged record must not hold up the others",
     "gateway/simulation/virtual_loop.py": "what the simulated gateway raises is what is looked for",
     "gateway/stores/rocksdb.py": "rocksdict raises bare Exception; translated here, nowhere else",

@@ -421,6 +421,7 @@ def _prober(ground: _Ground, registry: Registry) -> Prober:
         limits=ProberLimits(
             interval_ms=leases.probe_interval_ms, timeout_ms=leases.probe_timeout_ms
         ),
+        failed=ground.metrics.loop_failed,
     )
 
 

@@ -11,12 +11,14 @@ cards state for everybody. Siblings of one shape: a frozen value and `read(reade
 from typing import Final
 
 from gateway.expressions.field_reader import Field, FieldReader
-from gateway.governance.rules import OnExcess, RateRules
+from gateway.governance.rules import (
+    PER_SECOND_LEAST,
+    PER_SECOND_MOST,
+    OnExcess,
+    RateRules,
+)
 
 KEYS: Final = ("per_second", "burst", "on_excess", "max_waiting")
-PER_SECOND_LEAST: Final = 0.001
-"""Rarer than every quarter of an hour is no rate but a schedule."""
-PER_SECOND_MOST: Final = 1_000_000.0
 BURST_MOST: Final = 1_000_000
 WAITING_MOST: Final = 10_000_000
 LINES_MAX: Final = 1_000

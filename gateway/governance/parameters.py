@@ -15,6 +15,8 @@ from acp_spec.model.enums import StepType
 from gateway.governance.backoff import Backoff
 from gateway.governance.queue_delay import QueueDelay
 from gateway.governance.rules import (
+    PER_SECOND_LEAST,
+    PER_SECOND_MOST,
     BreakerRules,
     HedgeRules,
     RateRules,
@@ -123,9 +125,10 @@ def rules_for(parameters: Parameters, card: Card, *, version: int) -> Rules:
 
 
 def _rate_of(card: Card) -> RateRules | None:
-    per_second = card.limits.max_rate_per_s
-    if per_second <= 0:
+    stated = card.limits.max_rate_per_s
+    if stated <= 0:
         return None
+    per_second = min(max(stated, PER_SECOND_LEAST), PER_SECOND_MOST)  # its word; we have to divide
     return RateRules(per_second=per_second, burst=max(1, math.ceil(per_second / BURSTS_PER_S)))
 
 

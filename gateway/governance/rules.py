@@ -5,7 +5,7 @@ never looks anything up. The names are those of the parameters' document, which 
 """
 
 import enum
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -15,7 +15,10 @@ Waiting = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 Tokens = Annotated[float, msgspec.Meta(gt=0, le=1_000)]
 Ratio = Annotated[float, msgspec.Meta(gt=0, le=1_000)]
-PerSecond = Annotated[float, msgspec.Meta(gt=0, le=1_000_000)]
+PER_SECOND_LEAST: Final = 0.001
+"""Rarer than every quarter of an hour is no rate but a schedule, and no number to divide by."""
+PER_SECOND_MOST: Final = 1_000_000.0
+PerSecond = Annotated[float, msgspec.Meta(ge=PER_SECOND_LEAST, le=PER_SECOND_MOST)]
 
 
 class Slots(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

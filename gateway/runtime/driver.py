@@ -52,6 +52,7 @@ from gateway.runtime.live import Erased, Live, LiveSessions
 from gateway.runtime.meaning import NO_GUESSES, Meaning
 from gateway.runtime.targets import Targets
 from gateway.runtime.timers import Timers
+from gateway.stores.errors import StoreError
 from gateway.stores.ports import Table
 from gateway.stores.tables import listed_row, shard_row
 from gateway.telemetry.logs import get_log
@@ -139,7 +140,14 @@ class Driver:
         live = self.sessions.add(state)
         self.open_sessions += not opened.twin_of
         self._observer.seen(state, opened)
-        self._run(live, None, record=[opened], todo=deque(commands))
+        try:
+            self._run(live, None, record=[opened], todo=deque(commands))
+        except StoreError:
+            raise  # what is not on its way to disk was never opened
+        except Exception as fault:
+            self._tell_fault(live, fault)
+            live.state, _ = begin(workflow, opened)
+            self._run(live, None, record=[opened], todo=deque([self._fault(live)]))
         return live
 
     def feed(self, live: Live, *events: AnyEvent) -> None:
@@ -158,12 +166,7 @@ class Driver:
         try:
             self._run(live, before, record=[], todo=todo)
         except Exception as fault:
-            log.error(
-                "session_fault",
-                cause=fault,
-                session_id=before.session_id,
-                lineage_id=before.opened.lineage_id,
-            )
+            self._tell_fault(live, fault)
             live.state = before
             if not before.terminal:
                 self._run(live, before, record=[], todo=deque([self._fault(live)]))
@@ -183,6 +186,15 @@ class Driver:
         live = self.find(session_id)
         if live is not None:
             self.feed(live, msgspec.structs.replace(event, at_ms=self.now_ms(live)))
+
+    @staticmethod
+    def _tell_fault(live: Live, fault: Exception) -> None:
+        log.error(
+            "session_fault",
+            cause=fault,
+            session_id=live.state.session_id,
+            lineage_id=live.state.opened.lineage_id,
+        )
 
     def _fault(self, live: Live) -> SessionEnded:
         message = "a fault of the gateway ended the session; its log has it by the lineage id"

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -25,6 +26,7 @@ from gateway.governance.business_fallback import Answer, BusinessFallback, Case,
 from gateway.governance.fallback_track import Standing, Terms, Track
 from gateway.runtime.clock import Clock
 from gateway.runtime.fallbacks import Fallbacks, answered, case_of, rules_of
+from gateway.runtime.lasting import lasting, survived
 from gateway.runtime.principal import DEFAULT_TENANT
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import Durable
@@ -42,6 +44,7 @@ FAILURES_KEPT: Final = 20
 TICK_MS: Final = 1_000
 DRILLS_A_TICK: Final = 4
 """A drill is some hundred evaluations on the loop; so many at once hold it for some 10 ms."""
+LOOP: Final = "drills"
 _KIND: Final = b"drill\0"
 Key = tuple[str, str]
 
@@ -120,6 +123,7 @@ class Drills:
     def __init__(self, parts: DrillParts) -> None:
         self._parts = parts
         self._has_rules: dict[str, bool] = {}
+        self._raised: dict[Key, int] = {}
         self._loop_task: asyncio.Task[None] | None = None
         self._results: dict[Key, DrillResult] = {}
         for row, value in parts.store.scan(Table.GOVERNANCE, _KIND):
@@ -152,7 +156,13 @@ class Drills:
     # ---- on schedule -----------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._loop_task = asyncio.get_running_loop().create_task(self._run())
+        looks = lasting(
+            self.tick,
+            every_s=TICK_MS / 1000,
+            loop=LOOP,
+            failed=self._parts.metrics.loop_failed,
+        )
+        self._loop_task = asyncio.get_running_loop().create_task(looks)
 
     async def close(self) -> None:
         if self._loop_task is not None:
@@ -160,17 +170,20 @@ class Drills:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._loop_task
 
-    async def _run(self) -> None:
-        while True:
-            self.tick()
-            await asyncio.sleep(TICK_MS / 1000)
-
     def tick(self) -> int:
-        """Do the drills that are due, a few at a time; how many were done."""
-        due = list(self._due())[:DRILLS_A_TICK]
-        for workflow, tenant in due:
-            self._drill(workflow, tenant, by="schedule")
-        return len(due)
+        """Do the drills that are due, a few at a time; how many were tried. One that raises keeps
+        no other from its turn, and has its own again after all others."""
+        due = sorted(self._due(), key=lambda one: self._raised.get((one[0].name, one[1]), 0))
+        for workflow, tenant in due[:DRILLS_A_TICK]:
+            key = (workflow.name, tenant)
+            self._raised[key] = self._raised.get(key, 0) + 1
+            look = partial(self._scheduled, workflow, tenant)
+            survived(look, loop=LOOP, failed=self._parts.metrics.loop_failed)
+        return len(due[:DRILLS_A_TICK])
+
+    def _scheduled(self, workflow: Workflow, tenant: str) -> None:
+        self._drill(workflow, tenant, by="schedule")
+        del self._raised[workflow.name, tenant]
 
     def _due(self) -> Iterator[tuple[Workflow, str]]:
         now_ms = self._parts.clock.now_ms()

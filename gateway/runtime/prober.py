@@ -16,6 +16,7 @@ from acp_spec.model.errors import AcpFailure, Code
 from acp_spec.model.ids import unit_interval
 from gateway.runtime.clock import Clock
 from gateway.runtime.connection import Connection
+from gateway.runtime.lasting import Failed, lasting, uncounted
 from gateway.runtime.registry import Registry
 
 # A heartbeat may come late or be lost once before the gateway asks by itself.
@@ -38,8 +39,14 @@ class Prober:
     """`start` it on the loop, `close` it before the registry."""
 
     def __init__(
-        self, registry: Registry, clock: Clock, *, limits: ProberLimits = ProberLimits()
+        self,
+        registry: Registry,
+        clock: Clock,
+        *,
+        limits: ProberLimits = ProberLimits(),
+        failed: Failed = uncounted,
     ) -> None:
+        self._failed = failed
         self._registry = registry
         self._clock = clock
         self._limits = limits
@@ -48,7 +55,9 @@ class Prober:
         self._loop_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._loop_task = asyncio.get_running_loop().create_task(self._run())
+        every_s = self._limits.tick_ms / 1000
+        looks = lasting(self.tick, every_s=every_s, loop="prober", failed=self._failed)
+        self._loop_task = asyncio.get_running_loop().create_task(looks)
 
     async def close(self) -> None:
         tasks = [*self._asking.values(), *([self._loop_task] if self._loop_task else [])]
@@ -57,11 +66,6 @@ class Prober:
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-
-    async def _run(self) -> None:
-        while True:
-            self.tick()
-            await asyncio.sleep(self._limits.tick_ms / 1000)
 
     def tick(self) -> None:
         """Begin the questions that are due; end the leases that are over."""

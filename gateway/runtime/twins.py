@@ -119,9 +119,15 @@ class Twins:
         task.add_done_callback(self._tasks.discard)
 
     async def _in_turn(self, make: Make, done: Done) -> None:
-        async with self._slots:
-            wish = await self._wish(make)
-            done(await self._run(wish) if wish is not None else None)
+        """Whatever happens, `done` is told: somebody may wait for it."""
+        end = None
+        try:
+            async with self._slots:
+                wish = await self._wish(make)
+                end = await self._run(wish) if wish is not None else None
+        except Exception as fault:
+            log.error("twin_fault", cause=fault)
+        done(end)
 
     async def _wish(self, make: Make) -> TwinWish | None:
         """The wish once nothing of anybody else waits; None when that takes too long."""

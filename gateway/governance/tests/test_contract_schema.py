@@ -17,7 +17,7 @@ from gateway.governance import (
     sla,
 )
 from gateway.governance.domains import THRESHOLD_DEFAULT
-from gateway.governance.rules import OnExcess
+from gateway.governance.rules import PER_SECOND_LEAST, PER_SECOND_MOST, OnExcess
 from gateway.governance.tests.test_contract import WHOLE
 
 SCHEMA: Final[Any] = json.loads(
@@ -57,8 +57,8 @@ def test_choices_and_bounds_are_those_of_the_reader() -> None:
     assert demands["window_ms"]["maximum"] == sla.WINDOW_MS_MOST
     assert demands["min_samples"]["maximum"] == sla.SAMPLES_MOST
     rate = SCHEMA["$defs"]["rate"]["properties"]
-    assert rate["per_second"]["minimum"] == action_rates.PER_SECOND_LEAST
-    assert rate["per_second"]["maximum"] == action_rates.PER_SECOND_MOST
+    assert rate["per_second"]["minimum"] == PER_SECOND_LEAST
+    assert rate["per_second"]["maximum"] == PER_SECOND_MOST
     assert rate["burst"]["maximum"] == action_rates.BURST_MOST
     names = {member.name for member in OnExcess}
     assert set(rate["on_excess"]["enum"]) == names | {name.lower() for name in names}

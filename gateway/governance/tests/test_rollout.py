@@ -353,7 +353,6 @@ def test_the_defaults_are_a_good_declaration() -> None:
         ({"canary": StageRule(share=0.0)}, "never end"),
         ({"full": StageRule(share=0.9)}, "everybody"),
         ({"reward": RewardRule(low=1.0, high=0.0)}, "low"),
-        ({"reward": RewardRule(low=-1e300, high=1e300)}, "within"),
         ({"ignore": ("/a",) * 101}, "ignore"),
         ({"subject": Subject(name="x", candidate="1" * 200), "rollout": "y"}, "characters"),
     ],
@@ -464,3 +463,21 @@ class RolloutMachine(RuleBasedStateMachine):
 
 TestRolloutMachine = RolloutMachine.TestCase
 TestRolloutMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"latency": {"slack_ms": 1e308}},
+        {"latency": {"margin": 1e308}},
+        {"reward": {"margin": 1e308}},
+        {"reward": {"low": -1e300, "high": 1e300}},
+        {"time_scale": 1e308},
+    ],
+)
+def test_a_figure_beyond_all_bounds_is_refused_where_it_stands(figures: object) -> None:
+    """A limit made of it was infinite: `null` on disk, and the rollout gone at the next start."""
+    assert isinstance(figures, dict)
+    declared = {"subject": {"name": "x", "candidate": "2.0.0"}, **figures}
+    with pytest.raises(msgspec.ValidationError, match=next(iter(figures))):
+        msgspec.convert(declared, type=RolloutSpec)

@@ -15,6 +15,8 @@ from gateway.engine.shards import Shard, changed
 from gateway.engine.states import SessionState
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, accepted, failed, goal, planned
+from gateway.runtime.executors import Executors
+from gateway.runtime.live import Live
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.house import House, Seen
 from gateway.runtime.tests.virtual_time import run
@@ -206,5 +208,24 @@ def test_a_fault_of_ours_ends_its_session_and_no_other() -> None:
         assert view.error.boundary is Boundary.GATEWAY
         assert (await house.ended(whole)).status is SessionStatus.SUCCEEDED
         house.check_permits()
+
+    run(story())
+
+
+def test_a_fault_of_ours_at_the_opening_ends_that_session_and_gives_its_place_back() -> None:
+    """The client got a 500, the session was nowhere, and its place among the open ones was lost."""
+
+    class Faulty(Executors):
+        def admit(self, live: Live, call_id: str) -> AnyEvent | None:
+            raise OverflowError("cannot convert float infinity to integer")
+
+    async def story() -> None:
+        house = House()
+        house.executors.__class__ = Faulty
+        session = await house.open(ONE_ACTION % "read")
+        view = await house.ended(session)
+        assert (view.status, view.error and view.error.reason) == (SessionStatus.FAILED, "INTERNAL")
+        assert house.driver.open_sessions == 0
+        assert [type(one) for one in house.journal(session)] == [Opened, SessionEnded]
 
     run(story())

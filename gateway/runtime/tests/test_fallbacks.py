@@ -328,3 +328,32 @@ def test_a_workflow_without_rules_has_no_fallback_to_show_or_drill() -> None:
         assert refused.value.error.reason == error(Reason.NOT_FOUND, "").reason
 
     run(story())
+
+
+def test_a_drill_that_raises_stops_neither_the_others_nor_the_next() -> None:
+    """The loop's task died without a word, and nothing was ever drilled again."""
+
+    async def story() -> None:
+        bank = Bank()
+        name = await bank.name()
+        whole = bank.fallbacks.recent
+        broken = True
+
+        def recent(workflow: str, tenant: str) -> tuple[str, ...]:
+            if broken:
+                raise RuntimeError("a fault of ours")
+            return whole(workflow, tenant)
+
+        bank.fallbacks.recent = recent  # type: ignore[method-assign]
+        bank.drills.start()
+        await asyncio.sleep(3)
+        assert bank.drills.one(name, tenant=LOCAL.tenant).drill is None
+        assert b'acp_loop_failures_total{loop="drills"}' in bank.metrics.render()[1]
+        broken = False
+        await asyncio.sleep(2)
+        drill = bank.drills.one(name, tenant=LOCAL.tenant).drill
+        assert drill is not None
+        assert drill.outcome is DrillOutcome.PASSED
+        await bank.drills.close()
+
+    run(story())

@@ -164,3 +164,20 @@ def test_a_component_goes_by_its_override_then_by_its_card_then_by_what_holds_fo
     ruled = live.rules_for(target(Card(name="b", version="1.0.0", limits=limits)))
     assert (ruled.target.limit, ruled.retries.enabled) == (3, False)
     assert {name: rate.per_second for name, rate in ruled.actions.items()} == {"x": 1}
+
+
+@pytest.mark.parametrize(("stated", "held"), [(5e-324, 0.001), (1e308, 1_000_000.0)])
+def test_a_cards_rate_is_one_that_can_be_divided_by(stated: float, held: float) -> None:
+    """A wait of 10^323 ms was an OverflowError in whatever session called the component."""
+    live = LiveParameters(Parameters())
+    card = Card(name="a", version="1.0.0", limits=Limits(max_rate_per_s=stated))
+    rate = live.rules_for(target(card)).rate
+    assert rate is not None
+    assert rate.per_second == held
+
+
+def test_a_rate_of_nothing_is_refused_with_its_least() -> None:
+    with pytest.raises(msgspec.ValidationError, match=r">= 0\.001.*per_second"):
+        msgspec.convert(
+            {"components": {"a": {"actions": {"x": {"per_second": 5e-324}}}}}, type=Parameters
+        )

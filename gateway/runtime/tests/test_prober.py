@@ -117,3 +117,29 @@ def test_started_it_runs_by_itself_and_closes() -> None:
         await prober.close()
 
     run(story())
+
+
+def test_a_look_that_raises_is_counted_and_the_next_one_comes() -> None:
+    """The task died without a word: nobody was asked any more, no lease ever ended."""
+
+    async def story() -> None:
+        house = House()
+        await house.register("http://a:1", card())
+        sweep, faults, told = house.registry.sweep, iter([RuntimeError("ours")]), list[str]()
+
+        def faulty() -> None:
+            for fault in faults:
+                raise fault
+            sweep()
+
+        house.registry.sweep = faulty  # type: ignore[method-assign]
+        limits = ProberLimits(interval_ms=1, tick_ms=1)
+        prober = Prober(house.registry, house.clock, limits=limits, failed=told.append)
+        prober.start()
+        while not house.components.asked:
+            house.clock.advance(1)
+            await asyncio.sleep(0.001)
+        await prober.close()
+        assert told == ["prober"]
+
+    run(story())

@@ -324,3 +324,23 @@ def test_a_recorded_attempt_says_which_call_answered_it() -> None:
         assert [one.instance for one in started] == [f"record:{primary}"]
 
     run(story())
+
+
+def test_a_fault_of_ours_drops_a_twin_and_whoever_waits_for_it_is_told() -> None:
+    """A replay whose making raised was never answered."""
+
+    async def story() -> None:
+        house = House()
+        twins = twins_of(house)
+        told: asyncio.Future[TwinEnd | None] = asyncio.get_running_loop().create_future()
+
+        def make() -> TwinWish | None:
+            raise RuntimeError("a fault of ours")
+
+        twins.offer(make, told.set_result)
+        assert await told is None
+        session = await house.open(FOUR_CALLS)
+        await house.ended(session)
+        assert await twin_of(house, twins, session) is not None
+
+    run(story())
