@@ -33,6 +33,13 @@ NEEDED: Final = (
     "grpc._cython.cygrpc:AioServer._request_registered_call",
 )
 _LOGGER_OF_GRPC: Final = "grpc._cython.cygrpc"
+# Metadata that are no text; messages that a library's service (health, reflection) cannot read, and
+# methods that it names and does not have. Our own methods raise neither.
+_FAULTS_OF_CALLERS: Final = (
+    "Invalid encoding on",
+    "Unexpected [DecodeError] raised by",
+    "Unexpected [NotImplementedError] raised by servicer method [/grpc.",
+)
 
 
 def steady_server(
@@ -72,10 +79,10 @@ def _is_there(name: str) -> bool:
 
 
 def _of_ours(record: logging.LogRecord) -> bool:
-    """Leaves out grpc's traceback for metadata that are no text: they are a caller's fault, and
-    the line would hold what was sent, a token perhaps.
+    """Leaves out grpc's tracebacks for what is a caller's fault: with them anybody could fill the
+    log, and some would hold what was sent, a token perhaps.
     """
-    return not str(record.msg).startswith("Invalid encoding on")
+    return not record.getMessage().startswith(_FAULTS_OF_CALLERS)
 
 
 class _ByPath(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types

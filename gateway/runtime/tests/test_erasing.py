@@ -1,5 +1,7 @@
 """Deleting: the payloads are gone from every place, the tombstone stays."""
 
+from pathlib import Path
+
 import pytest
 
 from acp_spec.model.enums import Boundary
@@ -12,6 +14,7 @@ from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.tests.house import House, told
 from gateway.runtime.tests.virtual_time import run
 from gateway.stores.ports import Table
+from gateway.stores.rocksdb import RocksStore
 from gateway.stores.tables import erasing_row, session_row
 
 SECRET = "4711-secret"
@@ -59,6 +62,29 @@ def test_nothing_of_its_payloads_is_left_in_the_store() -> None:
         assert house.store.get(Table.META, erasing_row(session)) is None
 
     run(story())
+
+
+def test_its_key_is_in_no_file_any_more(tmp_path: Path) -> None:
+    """A row that is only deleted stays in the log and table files, and all its payloads with it."""
+
+    async def story() -> None:
+        store = RocksStore(tmp_path)
+        house = House(store=store)
+        session = await house.open(ONE_ACTION % "read")
+        await house.ended(session)
+        key = store.get(Table.KEY, session_row(session))
+        assert key
+        assert files_with(tmp_path, key), "it was there"
+        await house.service.erase(session, LOCAL)
+        assert files_with(tmp_path, key) == []
+        await house.committer.close()
+        store.close()
+
+    run(story())
+
+
+def files_with(folder: Path, secret: bytes) -> list[str]:
+    return [one.name for one in folder.rglob("*") if one.is_file() and secret in one.read_bytes()]
 
 
 def test_events_of_a_deleted_session_are_no_longer_kept() -> None:

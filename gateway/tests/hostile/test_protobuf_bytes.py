@@ -1,7 +1,9 @@
 """Bytes that are no message, over gRPC, to every method of both servers."""
 
+import contextlib
 from typing import Final
 
+import grpc
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -81,6 +83,19 @@ def test_what_is_no_message_is_the_callers_fault(target: Target, attack: str) ->
 
 
 CLIENT_FAULTS: Final = ("INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "FAILED_PRECONDITION")
+
+
+@pytest.mark.parametrize("method", ["Check", "Watch", "List"])
+def test_a_librarys_service_is_no_way_to_fill_the_log(target: Target, method: str) -> None:
+    """Its messages are read by the library, which tells of each failure with a traceback."""
+    path = f"/grpc.health.v1.Health/{method}"
+    with grpc.insecure_channel(target.grpc) as channel:
+        for data in BROKEN.values():
+            stream = channel.unary_stream(path)(data or nested(2_000), timeout=2)
+            with contextlib.suppress(grpc.RpcError):
+                next(stream)
+            stream.cancel()
+    target.assert_well()
 
 
 @pytest.mark.parametrize("attack", sorted(LENIENT))
