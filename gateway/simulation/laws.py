@@ -422,6 +422,6 @@ class Laws:
         book.told_status = status
         book.acknowledged = max(book.acknowledged, book.end)
 
-    def found(self, session_id: str, book: SessionBook) -> None:
-        """A life found so much of it on disk; what was not synced is covered by its first sync."""
-        book.written = self._unsynced[session_id] = book.sequence
+    def found(self, book: SessionBook) -> None:
+        """A life found so much of it; a store that was opened has it on disk."""
+        book.written = book.durable = book.sequence

@@ -107,13 +107,17 @@ class Disk(ForgetfulStore):
         self._fuse.passes("after erase")
 
     def left_by(self, old: "Disk", *, power_cut: bool) -> None:
-        """Become what the next life finds: all that was written, or only what was synced."""
+        """Become what the next life finds: all that was written, or only what was synced.
+
+        What it finds is on disk: opening flushes what it reads back, as RocksDB does.
+        """
         self._durable = old._durable
         if power_cut:
             for batch in old._durable:
                 self._now.write(batch)
         else:
-            self._now, self._unsynced = old._now, old._unsynced
+            self._now = old._now
+            self._durable += old._unsynced
 
 
 class SyncSteps:

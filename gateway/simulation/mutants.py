@@ -274,7 +274,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "re-decide-at-recovery": Mutant(
         place="gateway.runtime.restart:pending",
-        laws=(REPLAY,),
+        laws=(REPLAY, "no fault of ours"),
         story="after a start a wait is over because somebody thinks so",
         make=_waits_no_more,
     ),

@@ -41,7 +41,7 @@ def _compare(laws: Laws, session_id: str, *, book: SessionBook, events: list[Any
     if book.sequence < book.acknowledged:
         what = f"{book.sequence} of {book.acknowledged} events are there"
         laws.broken("nothing acknowledged is lost", what, session=session_id)
-    laws.found(session_id, book)
+    laws.found(book)
 
 
 def _fold(laws: Laws, session_id: str, *, events: list[AnyEvent]) -> None:

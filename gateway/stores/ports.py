@@ -36,7 +36,11 @@ class Batch(Protocol):
 
 
 class Store(Protocol):
-    """One directory (or memory) of tables; one process at a time."""
+    """One directory (or memory) of tables; one process at a time.
+
+    What is found when it is opened is on disk: opening makes durable what a killed process had
+    only written (RocksDB flushes what it reads back from its log).
+    """
 
     def batch(self) -> Batch: ...
 
