@@ -98,7 +98,7 @@ ADVICE: dict[Exit, str] = {
     Exit.NOT_FOUND: "List what exists with `acp components`, `acp workflows` or `acp sessions`.",
     Exit.CONFLICT: "Read the present state, then decide; the same input again changes nothing.",
     Exit.UNAVAILABLE: "Is it running, and is the address right? `acp doctor` checks this machine.",
-    Exit.PERMISSION: "Give a token with --token or ACP_TOKEN; `acp tokens` makes them.",
+    Exit.PERMISSION: "Where a token is missing: --token or ACP_TOKEN; `acp tokens` makes one.",
     Exit.TIMEOUT: "Look where it stands with `acp sessions`, or allow more time.",
     Exit.INTERNAL: "The log of the one who failed has more; look for the ids in the message.",
 }

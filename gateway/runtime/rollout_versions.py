@@ -35,6 +35,9 @@ class Versioned(Protocol):
     def available(self, subject: Subject) -> bool:
         """Whether sessions could be served by the candidate now."""
 
+    def permitted(self, subject: Subject) -> None:
+        """Raises what activating the candidate would be refused with now."""
+
     async def activate(self, subject: Subject, version: str) -> None:
         """Make one of the subject's two versions the active one."""
 
@@ -66,6 +69,9 @@ class ComponentVersions:
     def available(self, subject: Subject) -> bool:
         return self._registry.pick(f"{subject.name}@{subject.candidate}", "") is not None
 
+    def permitted(self, subject: Subject) -> None:
+        return  # asked when it was registered
+
     async def activate(self, subject: Subject, version: str) -> None:
         await self._registry.activate(subject.name, version)
 
@@ -91,6 +97,9 @@ class WorkflowVersions:
 
     def available(self, subject: Subject) -> bool:
         return True
+
+    def permitted(self, subject: Subject) -> None:
+        self._workflows.permitted(subject.name, subject.candidate)
 
     async def activate(self, subject: Subject, version: str) -> None:
         await self._workflows.activate(subject.name, version)
@@ -128,6 +137,9 @@ class PolicyVersions:
 
     def available(self, subject: Subject) -> bool:
         return True
+
+    def permitted(self, subject: Subject) -> None:
+        return  # nothing governs a policy's parameters
 
     async def activate(self, subject: Subject, version: str) -> None:
         is_candidate = version == subject.candidate

@@ -264,8 +264,11 @@ class Rollouts:
     async def _changed(self, before: Rollout, after: Rollout, *, actor: str, tenant: str) -> None:
         """Keep, tell, and make a version active: all in one batch, then wait for the disk.
 
-        Raises what the activation raises, with everything as it was.
+        Raises what the activation raises, with everything as it was; so does the first stage that
+        serves callers, for what the board refuses to all of them it refuses to some.
         """
+        if after.stage is Stage.CONTROLLED and before.stage is not Stage.CONTROLLED:
+            self._versions.of(after.spec.subject).permitted(after.spec.subject)
         kept = self._kept[after.rollout_id]
         self._keep(msgspec.structs.replace(kept, rollout=after))
         version, subject = _to_activate(before, after), after.spec.subject

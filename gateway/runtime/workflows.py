@@ -25,7 +25,7 @@ from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Workflow
 from gateway.engine.workflow_file import parse_stored, parse_workflow
 from gateway.runtime.clock import Clock
-from gateway.runtime.permits import PermitActivation, activate_all
+from gateway.runtime.permits import Permit, PermitActivation, activate_all
 from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.workflow_advice import advice
 from gateway.stores.durable import Durable
@@ -144,6 +144,12 @@ class Workflows:
             raise
         return self._view(name, version), True
 
+    def permitted(self, name: str, version: str, *, principal: Principal = LOCAL) -> Permit:
+        """What allows this version to become the active one; raises as `activate` does."""
+        self._known(name, version)
+        before, after = self._release(name, self._active[name]), self._release(name, version)
+        return self.permit(before, after, principal=principal)
+
     async def activate(
         self, name: str, version: str, *, principal: Principal = LOCAL
     ) -> WorkflowVersion:
@@ -151,11 +157,8 @@ class Workflows:
 
         Raises NOT_FOUND, and PERMISSION_DENIED for a change that needs an approved proposal.
         """
-        self._known(name, version)
-        before = self._active[name]
-        permit = self.permit(
-            self._release(name, before), self._release(name, version), principal=principal
-        )
+        before = self._active.get(name, "")
+        permit = self.permitted(name, version, principal=principal)
         self._active[name] = version
         self._durable.put(Table.WORKFLOW, workflow_row(name), version.encode())
         permit.done()

@@ -44,6 +44,10 @@ class Planners:
     def available(self, subject: Subject) -> bool:
         return self.is_there
 
+    def permitted(self, subject: Subject) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+
     async def activate(self, subject: Subject, version: str) -> None:
         if self.refusal is not None:
             raise self.refusal
@@ -180,6 +184,24 @@ def test_what_the_board_refuses_waits_for_a_person(house: House) -> None:
     assert house.planners.now == "1.0.0"
     house.again()
     assert house.rollouts.get(rollout).status is Status.PAUSED
+
+
+def test_no_caller_is_served_by_what_the_board_refuses(house: House) -> None:
+    """A fifth of the callers got it, and only the last stage asked."""
+    rollout = house.start()
+    house.order(rollout, Order.PROMOTE)
+    house.planners.refusal = AcpFailure(error(Reason.PERMISSION_DENIED, "needs a proposal"))
+    with pytest.raises(AcpFailure, match="needs a proposal"):
+        house.order(rollout, Order.PROMOTE)
+    house.sessions_end(rollout)
+    house.pass_ms(1_000)
+    view = house.rollouts.get(rollout)
+    assert (view.stage, view.status) == (Stage.SHADOW, Status.PAUSED)
+    assert "needs a proposal" in view.reason
+    house.planners.refusal = None
+    house.order(rollout, Order.RESUME)
+    house.order(rollout, Order.PROMOTE)
+    assert house.rollouts.get(rollout).stage is Stage.CONTROLLED
 
 
 def test_nothing_is_promoted_to_what_is_not_there(house: House) -> None:

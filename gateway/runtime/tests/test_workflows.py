@@ -6,10 +6,16 @@ import hashlib
 import msgspec
 import pytest
 
-from acp_spec.model.errors import AcpFailure
+from acp_spec.bindings.errors import error
+from acp_spec.model.errors import AcpFailure, Reason
+from gateway.board.changes import Release
 from gateway.engine.catalog import Catalog
 from gateway.governance.contract import NO_CONTRACT
+from gateway.governance.rollout_spec import Kind, Subject
 from gateway.runtime.clock import ManualClock
+from gateway.runtime.permits import Permit
+from gateway.runtime.principal import Principal
+from gateway.runtime.rollout_versions import WorkflowVersions
 from gateway.runtime.workflows import PARSED_MAX, SOURCE_BYTES_MAX, Workflows
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
@@ -167,3 +173,21 @@ def test_who_names_a_component_is_known_without_reading_every_file_again() -> No
     store.reads = 0
     assert kept.naming("nobody") == ()
     assert store.reads == 0
+
+
+def test_a_rollout_may_ask_beforehand_whether_a_version_may_become_active(
+    workflows: Workflows,
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def refuse(before: Release | None, after: Release, *, principal: Principal) -> Permit:
+        assert before is not None
+        asked.append((before.subject, after.subject))
+        raise AcpFailure(error(Reason.PERMISSION_DENIED, "needs an approved proposal"))
+
+    workflows.permit = refuse
+    subject = Subject(kind=Kind.WORKFLOW, name="hotline", candidate="2.0.0")
+    with pytest.raises(AcpFailure, match="approved proposal"):
+        WorkflowVersions(workflows).permitted(subject)
+    assert asked == [("workflow:hotline@1.0.0", "workflow:hotline@2.0.0")]
+    assert workflows.resolve("hotline").version == "1.0.0"
