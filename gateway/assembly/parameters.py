@@ -5,7 +5,7 @@ from gateway.config.settings import Settings
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
 from gateway.governance.queue_delay import QueueDelay
-from gateway.governance.rules import BreakerRules, RetryTokenRules, Rules, Slots
+from gateway.governance.rules import BreakerRules, HedgeRules, RetryTokenRules, Rules, Slots
 from gateway.governance.wish import Wish
 from gateway.runtime.absence import Absence
 from gateway.runtime.admitting import Admitting
@@ -36,6 +36,7 @@ def parameters_of(settings: Settings) -> Parameters:
             llm=Slots(limit=queues.llm.concurrency, max_waiting=queues.llm.max_queued),
         ),
         backoff=backoff_of(settings),
+        hedge=HedgeRules(share=retry.hedge_share, after_ms=retry.hedge_after_ms),
         overload=QueueDelay(
             target_ms=settings.overload.queue_target_ms,
             interval_ms=settings.overload.queue_interval_ms,

@@ -66,7 +66,12 @@ def settings_of(variant: int) -> Settings:
             pin_grace_ms=(200, 800)[variant % 2],
             attach_grace_ms=(0, 400)[variant // 2 % 2],
         ),
-        retry=RetrySettings(session_budget=(2, 4, 8, 1)[variant % 4], backoff_base_ms=40),
+        retry=RetrySettings(
+            session_budget=8 if variant == 7 else (2, 4, 8, 1)[variant % 4],
+            backoff_base_ms=40,
+            hedge_share=1.0 if variant == 7 else 0.0,
+            hedge_after_ms=20,
+        ),
         leases=LeaseSettings(probe_interval_ms=1_000, probe_timeout_ms=300),
     )
 

@@ -256,6 +256,14 @@ class RetrySettings(Section):
         default=5_000, description="No single wait is longer: a default call timeout."
     )
 
+    hedge_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0,
+        description="Second attempts a call, at most, of calls that only read and are slow.",
+    )
+    hedge_after_ms: Milliseconds = Field(
+        default=0, description="How slow; 0: slower than 95 of 100 calls of the action lately."
+    )
+
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.backoff_base_ms > self.backoff_max_ms:

@@ -12,10 +12,11 @@ NO_VERSION: Final = (0, 0, 0)
 
 @dataclass(slots=True, eq=False)
 class CallBook:
-    """One call. `number`: the latest attempt that was started; `ended`: the latest that ended."""
+    """One call. `number`: the latest attempt that was started; `out`: those that have not ended,
+    two while one has a hedge beside it."""
 
     number: int = 0
-    ended: int = 0
+    out: set[int] = field(default_factory=set)
     sent: int = 0
     started_at: int = 0
     first_sent_ms: int | None = None
@@ -27,12 +28,13 @@ class CallBook:
     outcome: tuple[StepStatus, bytes] | None = None
 
     def ends(self, event: AttemptEnded) -> None:
-        self.ended = event.attempt
+        self.out.discard(event.attempt)
         if not event.not_sent and event.side_effect is not SideEffect.NONE:
             self.doubtful = True
 
     def starts(self, event: AttemptStarted, sequence: int) -> None:
         self.number = event.attempt
+        self.out.add(event.attempt)
         self.started_at = sequence
         if self.first_sent_ms is None:
             self.first_sent_ms = event.at_ms

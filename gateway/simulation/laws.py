@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from acp_spec.model.card import Limits
-from acp_spec.model.enums import Idempotency, SessionStatus
+from acp_spec.model.enums import Effect, Idempotency, SessionStatus
 from acp_spec.model.recovery import Option
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
@@ -159,9 +159,12 @@ class Laws:
         book, state = self._book, self._state
         call, session_id = book.calls[event.call_id], state.session_id
         created = state.calls[event.call_id].created
-        if event.attempt <= call.number or call.ended != call.number:
-            what = f"attempt {event.attempt} behind {call.number} (ended: {call.ended})"
+        if event.attempt <= call.number or len(call.out) != event.hedge:
+            what = f"attempt {event.attempt} behind {call.number} (out: {sorted(call.out)})"
             self.broken("attempts are numbered in a row", what, session=session_id)
+        harmless = (created.effect, created.idempotency) == (Effect.READ, Idempotency.NATURAL)
+        if event.hedge and not harmless:
+            self.broken("READ only is hedged", created.action, session=session_id)
         if event.attempt > 1 + RETRIES_PER_CALL:
             self.broken("attempts within budget", f"{event.attempt} attempts", session=session_id)
         if state.ending is not None or book.is_cancelled:
@@ -187,8 +190,8 @@ class Laws:
         assert isinstance(event, AttemptEnded)
         book, state = self._book, self._state
         call = book.calls[event.call_id]
-        if event.attempt != call.number or call.ended == call.number:
-            what = f"attempt {event.attempt} of {call.number} ended, {call.ended} had"
+        if event.attempt not in call.out:
+            what = f"attempt {event.attempt} of {call.number} ended, out are {sorted(call.out)}"
             self.broken("one end per attempt", what, session=state.session_id)
         call.ends(event)
         if not self.is_reading_back:
@@ -208,7 +211,8 @@ class Laws:
             self._operation_over(event.call_id)
 
     def _operation_over(self, call_id: str) -> None:
-        last = self._state.calls[call_id].attempts[-1]
+        last = self._state.calls[call_id].attempt
+        assert last is not None, "an operation was accepted by an attempt"
         if last.started is not None and last.operation is not None and not self.is_reading_back:
             self.targets.operation_ended(last.started.instance, last.operation)
 
@@ -237,7 +241,7 @@ class Laws:
         if any(call.open for call in state.calls.values()):
             self.broken("a session ends with its calls", "a call is open", session=session_id)
         for call_id, call in book.calls.items():
-            if call.ended != call.number:
+            if call.out:
                 what = f"attempt {call.number} of {call_id} has no end"
                 self.broken("one end per attempt", what, session=session_id)
             if call.outcome is None:
@@ -304,7 +308,7 @@ class Laws:
         if not life.is_alive or state is None:
             self.broken("the dead send nothing", context.call_id, session=session_id)
             return
-        if attempt != call.number or call.ended == attempt:
+        if attempt not in call.out:
             what = f"attempt {attempt}, journaled {call.number}"
             self.broken("nothing is sent unjournaled", what, session=session_id)
         if attempt <= max(call.sent, self._careful.get(context.call_id, 0)):
