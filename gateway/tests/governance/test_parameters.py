@@ -171,7 +171,7 @@ def check_outage(client: Client, fees: Fees) -> None:
     before = fees.asked
     opened = [client.open("fees", deadline_ms=2_000) for _ in range(15)]
     assert {client.ended(session)["status"] for session in opened} == {"FAILED"}
-    assert fees.asked - before <= 7, "two failures open it; a few were on their way by then"
+    assert fees.asked - before <= 9, "two failures open it; a few were on their way, and probes"
     (target,) = client.get("/v1/governance/targets").json["targets"]
     assert target["breaker"] in ("open", "half_open")
     assert 'acp_breaker_opened_total{component="fees@1.0.0"}' in client.get("/metrics").text
