@@ -1,7 +1,8 @@
 """Asks components that send no heartbeat how they are, and lets leases end.
 
 Each instance is asked once per interval, at a moment hashed from its id, so that a thousand of them
-are not asked at once; few questions run at a time. A probe reads health only: it never calls.
+are not asked at once; few questions run at a time. A probe reads health, and now and then the card:
+a program that was replaced in place by another version gets no calls. It never calls.
 """
 
 import asyncio
@@ -18,6 +19,9 @@ from gateway.runtime.clock import Clock
 from gateway.runtime.connection import Connection
 from gateway.runtime.lasting import Failed, lasting, uncounted
 from gateway.runtime.registry import Registry
+from gateway.telemetry.logs import get_log
+
+log = get_log("gateway.prober")
 
 # A heartbeat may come late or be lost once before the gateway asks by itself.
 SILENT_INTERVALS: Final = 2.0
@@ -31,6 +35,7 @@ class ProberLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     interval_ms: int = 5_000
     timeout_ms: int = 1_000
+    card_every_ms: int = 10_000  # how long a version that replaced another in place goes unseen
     tick_ms: int = 250  # how exactly moments and leases are kept
     concurrency: int = 16  # each question is a socket and a task
 
@@ -51,6 +56,7 @@ class Prober:
         self._clock = clock
         self._limits = limits
         self._next: dict[str, float] = {}
+        self._cards: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._loop_task: asyncio.Task[None] | None = None
 
@@ -73,6 +79,7 @@ class Prober:
         now = self._clock.monotonic_ms()
         silent = self._registry.silent(self._limits.interval_ms * SILENT_INTERVALS)
         self._next = {key: self._next.get(key, self._first(key, now)) for key, _ in silent}
+        self._cards = {key: at for key, at in self._cards.items() if key in self._next}
         for component_id, connection in silent:
             room = len(self._asking) < self._limits.concurrency
             if now >= self._next[component_id] and component_id not in self._asking and room:
@@ -93,4 +100,22 @@ class Prober:
             health: Health | None = await connection.health(self._limits.timeout_ms)
         except AcpFailure as failure:
             health = _ALIVE if failure.error.code in _ALIVE_CODES else None
+        if health is None:
+            self._cards.pop(component_id, None)  # whoever comes back may be another version
+        else:
+            await self._look(component_id, connection)
         self._registry.probed(component_id, health)
+
+    async def _look(self, component_id: str, connection: Connection) -> None:
+        """Read the card again, now and then: a program that was replaced in place says nothing."""
+        now = self._clock.monotonic_ms()
+        if now < self._cards.get(component_id, now):
+            return
+        self._cards[component_id] = now + self._limits.card_every_ms
+        with contextlib.suppress(AcpFailure):  # that it cannot be read says nothing of its version
+            card = await connection.describe(self._limits.timeout_ms)
+            if self._registry.shown(component_id, card):
+                state = self._registry.get(component_id).state
+                log.warning(
+                    "version_replaced", component_id=component_id, found=card.version, state=state
+                )

@@ -77,7 +77,10 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """An instance in the registry. Times ending in `_mono` are of the monotonic clock."""
+    """An instance in the registry. Times ending in `_mono` are of the monotonic clock.
+
+    `is_other`: another version answers at its address now; that one was never let in there.
+    """
 
     row: Row
     last_seen_mono: float
@@ -87,6 +90,7 @@ class Entry:
     expired_mono: float | None = None
     failures: int = 0
     is_unreachable: bool = False
+    is_other: bool = False
     signals: Signals | None = None
     signals_at_ms: int = 0
     instance: Instance | None = field(default=None, repr=False)
@@ -105,7 +109,7 @@ class Entry:
             return State.EXPIRED
         if self.row.draining:
             return State.DRAINING
-        return State.UNREACHABLE if self.is_unreachable else State.ACTIVE
+        return State.UNREACHABLE if self.is_unreachable or self.is_other else State.ACTIVE
 
     @property
     def lease_ends_mono(self) -> float:

@@ -257,7 +257,7 @@ class Registry:
         An instance that says NOT_SERVING lives, but gets no calls.
         """
         entry = self._entries.get(component_id)
-        if entry is None:
+        if entry is None or (health is not None and entry.is_other):
             return
         if health is None:
             entry.failures += 1
@@ -272,6 +272,16 @@ class Registry:
         entry.last_seen_mono, entry.expired_mono = self._clock.monotonic_ms(), None
         entry.is_unreachable = True
         self._changed()
+
+    def shown(self, component_id: str, card: Card) -> bool:
+        """The card at its address now; whether that is news. While it is of another version there
+        are no calls for it, and its lease ends."""
+        entry = self._entries.get(component_id)
+        if entry is None or entry.is_other is (f"{card.name}@{card.version}" != entry.pin):
+            return False
+        entry.is_other = not entry.is_other
+        self._changed()
+        return True
 
     def heard(self, component_id: str) -> None:
         """The instance answered a call: as good a sign of life as a probe."""

@@ -143,3 +143,55 @@ def test_a_look_that_raises_is_counted_and_the_next_one_comes() -> None:
         assert told == ["prober"]
 
     run(story())
+
+
+def test_a_version_that_replaced_another_in_place_gets_none_of_its_calls() -> None:
+    """Version 3 was called as version 1, past whoever has to let it in, and recorded as 1."""
+
+    async def story() -> None:
+        house = House()
+        shown = await house.register("http://a:1", card(), lease_seconds=30)
+        prober = Prober(house.registry, house.clock, limits=LIMITS)
+        await pass_time(house, prober, 5_000)
+        assert house.registry.pick("ledger@1.0.0", "s") is not None
+        house.components.cards["http://a:1"] = card(version="3.0.0")
+        await pass_time(house, prober, 12_000)
+        assert house.registry.get(shown.component_id).state == "UNREACHABLE"
+        assert house.registry.pick("ledger@1.0.0", "s") is None
+        house.components.cards["http://a:1"] = card()
+        await pass_time(house, prober, 12_000)
+        assert house.registry.get(shown.component_id).state == "ACTIVE"
+        house.components.cards["http://a:1"] = card(version="3.0.0")
+        await pass_time(house, prober, 50_000)
+        assert house.registry.get(shown.component_id).state == "EXPIRED"
+
+    run(story())
+
+
+def test_one_that_was_away_is_looked_at_as_soon_as_it_answers() -> None:
+    async def story() -> None:
+        house = House()
+        shown = await house.register("http://a:1", card(), lease_seconds=30)
+        prober = Prober(house.registry, house.clock, limits=LIMITS)
+        await pass_time(house, prober, 2_000)
+        house.components.healths["http://a:1"] = Reason.UNAVAILABLE
+        await pass_time(house, prober, 2_000)
+        del house.components.healths["http://a:1"]
+        house.components.cards["http://a:1"] = card(version="3.0.0")
+        await pass_time(house, prober, 2_000)
+        assert house.registry.get(shown.component_id).state == "UNREACHABLE"
+
+    run(story())
+
+
+def test_the_same_version_with_another_card_is_called_as_before() -> None:
+    """A developer who restarts a program is not shut out; its next registration says what to do."""
+
+    async def story() -> None:
+        house = House()
+        shown = await house.register("http://a:1", card())
+        house.components.cards["http://a:1"] = card(description="better")
+        await pass_time(house, Prober(house.registry, house.clock, limits=LIMITS), 25_000)
+        assert house.registry.get(shown.component_id).state == "ACTIVE"
+
+    run(story())
