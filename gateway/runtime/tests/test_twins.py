@@ -12,11 +12,12 @@ from gateway.engine.measures import sample, work_ms
 from gateway.engine.recording import recording
 from gateway.engine.states import SessionState
 from gateway.engine.tests.casting import Said
-from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, failed, gave, goal, planned
+from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, TOOLS, failed, gave, goal, planned
 from gateway.engine.trajectories import trajectory
+from gateway.governance.rules import HedgeRules
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.rollout_traffic import guarded, twin_id
-from gateway.runtime.tests.house import House, slots
+from gateway.runtime.tests.house import PARAMETERS, House, slots
 from gateway.runtime.tests.test_crowds import SEEDS, SMALL, crowded, ended
 from gateway.runtime.tests.virtual_time import run
 from gateway.runtime.twins import PATIENCE_S, TwinEnd, TwinLimits, Twins, TwinWish
@@ -342,5 +343,26 @@ def test_a_fault_of_ours_drops_a_twin_and_whoever_waits_for_it_is_told() -> None
         session = await house.open(FOUR_CALLS)
         await house.ended(session)
         assert await twin_of(house, twins, session) is not None
+
+    run(story())
+
+
+def test_a_twin_sends_nothing_twice_however_slow_it_is() -> None:
+    """A hedge of a twin would be load that no caller asked for."""
+
+    async def story() -> None:
+        always = HedgeRules(share=1.0, after_ms=50)
+        house = House(parameters=msgspec.structs.replace(PARAMETERS, hedge=always))
+        house.targets.add(TOOLS, instance="tools-1.0.0-2")
+        twins = twins_of(house)
+        lines = house.targets.connection.lines
+        lines["read"] = Said(response=b'{"output":1}', after_ms=500)
+        session = await house.open(ONE_ACTION % "read")
+        await house.ended(session)
+        assert sent_by(house, session) == ["read", "read"], "a caller's slow call is hedged"
+        end = await twin_of(house, twins, session)
+        assert end is not None
+        assert end.state.status is SessionStatus.SUCCEEDED
+        assert sent_by(house, end.state.session_id) == ["read"]
 
     run(story())
