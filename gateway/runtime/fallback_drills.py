@@ -26,6 +26,7 @@ from gateway.governance.business_fallback import Answer, BusinessFallback, Case,
 from gateway.governance.fallback_track import Standing, Terms, Track
 from gateway.runtime.clock import Clock
 from gateway.runtime.fallbacks import Fallbacks, answered, case_of, rules_of
+from gateway.runtime.kept_rows import kept_rows
 from gateway.runtime.lasting import lasting, survived
 from gateway.runtime.principal import DEFAULT_TENANT
 from gateway.runtime.workflows import Workflows
@@ -126,10 +127,9 @@ class Drills:
         self._raised: dict[Key, int] = {}
         self._loop_task: asyncio.Task[None] | None = None
         self._results: dict[Key, DrillResult] = {}
-        for row, value in parts.store.scan(Table.GOVERNANCE, _KIND):
-            workflow, tenant = row[len(_KIND) :].split(b"\0")[:2]
-            key = (workflow.decode(), tenant.decode())
-            self._results[key] = msgspec.json.decode(value, type=DrillResult)
+        for row, result in kept_rows(parts.store, _KIND, kind=DrillResult):
+            workflow, tenant = row.split(b"\0")[:2]
+            self._results[workflow.decode(), tenant.decode()] = result
 
     # ---- for people ------------------------------------------------------------------------------
 

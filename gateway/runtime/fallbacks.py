@@ -27,6 +27,7 @@ from gateway.governance.fallback_track import (
     outcome_of,
 )
 from gateway.runtime.clock import Clock
+from gateway.runtime.kept_rows import kept_rows
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import text_part
@@ -71,13 +72,10 @@ class Fallbacks:
         self._session_deadline_ms = session_deadline_ms
         self._tracks: dict[Key, Track] = {}
         self._recent: dict[Key, Recent] = {}
-        for row, value in store.scan(Table.GOVERNANCE, _KIND):
-            workflow, tenant, kind = row[len(_KIND) :].split(b"\0")
-            key = (workflow.decode(), tenant.decode())
-            if kind == _TRACK:
-                self._tracks[key] = msgspec.json.decode(value, type=Track)
-            elif kind == _RECENT:
-                self._recent[key] = msgspec.json.decode(value, type=Recent)
+        for key, track in kept_rows(store, _KIND, kind=Track, ending=_TRACK):
+            self._tracks[_key_of(key)] = track
+        for key, recent in kept_rows(store, _KIND, kind=Recent, ending=_RECENT):
+            self._recent[_key_of(key)] = recent
 
     # ---- for sessions ----------------------------------------------------------------------------
 
@@ -229,3 +227,8 @@ def answered(workflow: Workflow, rules: BusinessFallback, *, case: Case) -> Answ
 
 def _row(key: Key, kind: bytes) -> bytes:
     return _KIND + text_part(key[0]) + text_part(key[1]) + kind
+
+
+def _key_of(row: bytes) -> Key:
+    workflow, tenant, _ = row.split(b"\0")
+    return workflow.decode(), tenant.decode()

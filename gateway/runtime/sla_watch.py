@@ -32,6 +32,7 @@ from gateway.governance import sla_judge
 from gateway.governance.sla import OnBreach, Sla
 from gateway.governance.sla_judge import Breach, Change, Demand, Standing
 from gateway.governance.sla_window import Counts, Sample, Window
+from gateway.runtime.kept_rows import kept_rows
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import text_part
@@ -143,8 +144,8 @@ class SlaWatch:
             OperationEnded: self._call_ended,
             SessionEnded: self._session_ended,
         }
-        for _, value in store.scan(Table.GOVERNANCE, _KIND):
-            self._load(msgspec.json.decode(value, type=BreachRow))
+        for _, row in kept_rows(store, _KIND, kind=BreachRow):
+            self._load(row)
 
     # ---- what happens ---------------------------------------------------------------------------
 

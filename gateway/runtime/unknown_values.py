@@ -24,6 +24,7 @@ from gateway.engine.events import (
 )
 from gateway.engine.states import SessionState
 from gateway.runtime.clock import Clock
+from gateway.runtime.kept_rows import kept_rows
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
 from gateway.stores.tables import text_part
@@ -77,9 +78,8 @@ class UnknownValues:
         self._rows: dict[Desk, Fields] = {}
         self._said_by: dict[str, set[tuple[Desk, str, str]]] = {}
         self._count = 0
-        for key, value in store.scan(Table.GOVERNANCE, _KIND):
-            tenant, workflow, _ = key[len(_KIND) :].split(b"\0", 2)
-            row = msgspec.json.decode(value, type=Unknown)
+        for key, row in kept_rows(store, _KIND, kind=Unknown):
+            tenant, workflow, _ = key.split(b"\0", 2)
             self._remember((tenant.decode(), workflow.decode()), row)
 
     def __len__(self) -> int:
