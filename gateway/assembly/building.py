@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.configured import opening_limits, spans_of
-from gateway.assembly.governing import Measurable, board_of, evidences_of
+from gateway.assembly.governing import Measurable, audit_tokens, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
@@ -283,6 +283,7 @@ def _services(
 ) -> Services:
     """What the borders reach."""
     parts, row = _board_parts(ground), kept.row
+    audit_tokens(kept.tokens, parts.audit)
     board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
     measurable = Measurable(
         workflows=kept.workflows, tokens=kept.tokens, own_url=lambda: kept.contexts.public_url

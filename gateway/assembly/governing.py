@@ -7,8 +7,10 @@ from typing import Final
 
 from acp_spec.bindings.errors import error
 from acp_spec.model import semver
+from acp_spec.model.card import Card
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.session import Component
+from gateway.board.audit import AuditLog
 from gateway.board.policy import DAY_MS, Bound, Compare, EvidenceRule, Policy, Quorum, Rule
 from gateway.board.proposals import ChangeKind, EvidenceKind, Proposal
 from gateway.config.board import BoardSettings, RuleSettings
@@ -17,7 +19,7 @@ from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.evidence import EvidenceRequest, Evidences, Plan, Run
 from gateway.runtime.measuring import Measured, Measurement, Measurer
 from gateway.runtime.registry import Registry
-from gateway.runtime.tokens import TokenRequest, Tokens
+from gateway.runtime.tokens import TokenInfo, TokenRequest, Tokens
 from gateway.runtime.workflows import Workflows
 from gateway.transports.address_guard import (
     GRPC_SCHEMES,
@@ -86,10 +88,28 @@ def board_of(
         )
         return not same and bool(workflows.naming(card.name))
 
-    board.is_last = is_last
+    def is_served(card: Card) -> bool:
+        return any(
+            (one.card.name, one.card.version) == (card.name, card.version)
+            for one in registry.list()
+        )
+
+    board.is_last, board.is_served = is_last, is_served
+    workflows.told = board.stored
     registry.permit = board.permit_component
     workflows.permit = board.permit_activation
     return board
+
+
+def audit_tokens(tokens: Tokens, audit: AuditLog) -> None:
+    """Every token made and revoked from now on is an entry; its secret is in none."""
+
+    def told(action: str, info: TokenInfo, *, by: str) -> None:
+        details = {"scopes": info.scopes, "names": info.names, "label": info.label}
+        subject = f"token:{info.token_id}"
+        audit.record(action, subject, actor=by, tenant=info.tenant, details=details)
+
+    tokens.told = told
 
 
 def evidences_of(

@@ -104,6 +104,8 @@ class Board:
         self._chance = parts.chance
         self.is_last: Callable[[Component], bool] = lambda component: False
         """Whether it is the last of something in use; the assembly knows."""
+        self.is_served: Callable[[Card], bool] = lambda card: False
+        """Whether an instance of this version is registered already."""
         self._rows = {
             row.proposal_id: row
             for _, value in store.scan(Table.GOVERNANCE, _PROPOSAL)
@@ -202,27 +204,49 @@ class Board:
         change = component_change(
             card.name, card.version, digest=digest, known=self._known, names=names
         )
-        if change is None:
-            return FREE
-        return self._permit((change,), subject, principal=principal)
+        permit = FREE if change is None else self._permit((change,), subject, principal=principal)
+        if self.is_served(card):
+            return permit
+
+        def done() -> None:
+            permit.done()
+            self._note(
+                "component.came", _pin(card), principal=principal, details={"digest": digest}
+            )
+
+        return Permit(done)
 
     def permit_activation(
         self, before: Release | None, after: Release, *, principal: Principal
     ) -> Permit:
         """May this workflow version become the active one?"""
-        if after.subject in self._known and before is not None:
-            return FREE
         changes = activation_changes(before, after, known=self._known)
-        return self._permit(changes, after.subject, principal=principal)
+        permit = self._permit(changes, after.subject, principal=principal)
 
-    def permit_removal(self, component: Component, *, principal: Principal) -> Permit:
+        def done() -> None:
+            permit.done()
+            self._note("workflow.activated", after.subject, principal=principal)
+
+        return Permit(done)
+
+    def permit_removal(self, component: Component, what: str, *, principal: Principal) -> Permit:
         """May this instance be drained or removed? Its retirement is governed if it is the last of
         its major version and an active workflow names it, unless it goes by its own token."""
-        leaves_by_itself = not principal.may(Scope.OPERATE)
-        if leaves_by_itself or not self.is_last(component):
+        if not principal.may(Scope.OPERATE):
             return FREE
-        change = retirement(component.card.name, component.card.version)
-        return self._permit((change,), "", principal=principal)
+        permit = FREE
+        if self.is_last(component):
+            change = retirement(component.card.name, component.card.version)
+            permit = self._permit((change,), "", principal=principal)
+
+        def done() -> None:
+            permit.done()
+            details = {"component_id": component.component_id}
+            self._note(
+                f"component.{what}", _pin(component.card), principal=principal, details=details
+            )
+
+        return Permit(done)
 
     def _permit(self, changes: Iterable[Change], subject: str, *, principal: Principal) -> Permit:
         """All changes approved, or refused; `subject` is known once it is done."""
@@ -313,6 +337,19 @@ class Board:
             },
         )
 
+    def stored(self, release: Release, principal: Principal) -> None:
+        """A version of a workflow was put into the store."""
+        details = {"sha256": release.sha256}
+        self._note("workflow.stored", release.subject, principal=principal, details=details)
+
+    def _note(
+        self, action: str, subject: str, *, principal: Principal, details: object = None
+    ) -> None:
+        """One entry of the audit log, in the batch of what it tells."""
+        self._audit.record(
+            action, subject, actor=principal.subject, tenant=principal.tenant, details=details
+        )
+
     def _view(self, proposal: Proposal) -> ProposalView:
         pending = proposal.status is Status.OPEN
         now_ms = self._clock.now_ms()
@@ -321,6 +358,10 @@ class Board:
             content=content_digest(proposal),
             missing=missing(proposal, self.policy, now_ms=now_ms) if pending else (),
         )
+
+
+def _pin(card: Card) -> str:
+    return f"component:{card.name}@{card.version}"
 
 
 def _needs_approval(change: Change, pending: str) -> AcpFailure:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -72,6 +72,16 @@ class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
     tokens: tuple[TokenInfo, ...] = ()
 
 
+class TokenTold(Protocol):
+    """Told of a change: `by` is the subject of whoever made it."""
+
+    def __call__(self, action: str, info: TokenInfo, *, by: str) -> None: ...
+
+
+def _nobody(action: str, info: TokenInfo, *, by: str) -> None:
+    """Where no audit log is kept."""
+
+
 class _Row(msgspec.Struct, frozen=True):
     """A token in memory: the digest of the whole token, what it says, and who it makes."""
 
@@ -92,6 +102,9 @@ class Tokens:
         self._clock = clock
         self._chance = chance
         self._rows: dict[str, _Row] = {}
+        self.told: TokenTold = _nobody
+        """Hears of every token made and revoked, in the same batch; the assembly puts the audit log
+        here."""
         for digest, value in store.scan(Table.TOKEN, b""):
             self._keep(digest, msgspec.json.decode(value, type=TokenInfo))
 
@@ -109,7 +122,9 @@ class Tokens:
             return None
         return row.principal
 
-    async def create(self, request: TokenRequest, *, tenant: str | None = None) -> TokenCreated:
+    async def create(
+        self, request: TokenRequest, *, tenant: str | None = None, by: str = "gateway"
+    ) -> TokenCreated:
         """Make a token; answered once it is durable. INVALID_REQUEST, PERMISSION_DENIED."""
         owner = tenant or DEFAULT_TENANT if request.tenant is None else request.tenant
         _check(request, owner)
@@ -132,6 +147,7 @@ class Tokens:
         )
         digest = _digest(token)
         self._durable.put(Table.TOKEN, digest, msgspec.json.encode(info))
+        self.told("token.created", info, by=by)
         await self._durable.synced()
         self._keep(digest, info)
         return TokenCreated(token=token, info=info)
@@ -142,7 +158,9 @@ class Tokens:
         seen = (row.info for row in rows if tenant in (None, row.info.tenant))
         return tuple(sorted(seen, key=lambda info: info.created_at_ms))
 
-    async def revoke(self, token_id: str, *, tenant: str | None = None) -> None:
+    async def revoke(
+        self, token_id: str, *, tenant: str | None = None, by: str = "gateway"
+    ) -> None:
         """End a token at once; the row is gone from disk on return. Raises NOT_FOUND."""
         row = self._rows.get(token_id)
         if row is None or tenant not in (None, row.info.tenant):
@@ -150,6 +168,7 @@ class Tokens:
             raise AcpFailure(error(Reason.NOT_FOUND, message))
         del self._rows[token_id]
         self._durable.delete(Table.TOKEN, row.digest)
+        self.told("token.revoked", row.info, by=by)
         await self._durable.synced()
 
     def _keep(self, digest: bytes, info: TokenInfo) -> None:

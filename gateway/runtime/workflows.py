@@ -76,6 +76,8 @@ class Workflows:
         self._parsed: OrderedDict[str, Workflow] = OrderedDict()
         self.permit: PermitActivation = activate_all
         """Asked before a version becomes active; the assembly puts the board here."""
+        self.told: Callable[[Release, Principal], None] = lambda release, principal: None
+        """Hears of every version that is stored, in the same batch."""
         for key, value in store.scan(Table.WORKFLOW, b""):
             self._load(key, value)
 
@@ -116,7 +118,9 @@ class Workflows:
 
     # ---- for operators -------------------------------------------------------------------------
 
-    async def put(self, name: str, version: str, *, source: bytes) -> tuple[WorkflowVersion, bool]:
+    async def put(
+        self, name: str, version: str, *, source: bytes, principal: Principal = LOCAL
+    ) -> tuple[WorkflowVersion, bool]:
         """Store a version; (it, True) if it is new, (it, False) if the same bytes were stored.
 
         Raises INVALID_REQUEST with all problems, ALREADY_EXISTS for other bytes.
@@ -137,6 +141,7 @@ class Workflows:
         if len(self._by_digest) >= VERSIONS_MAX:
             raise _invalid(f"{VERSIONS_MAX} versions are stored already")
         self._store_new(workflow, source.decode())
+        self.told(self._release(name, version), principal)
         try:
             await self._durable.synced()
         except StoreError:

@@ -34,7 +34,7 @@ async def heartbeat_component(caller: Caller, request: calls.HeartbeatRequest) -
 
 async def drain_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
     permit = caller.services.board.permit_removal(
-        own_component(caller, request.component_id), principal=caller.principal
+        own_component(caller, request.component_id), "drained", principal=caller.principal
     )
     drained = await caller.services.components.drain(request.component_id)
     permit.done()
@@ -43,7 +43,7 @@ async def drain_component(caller: Caller, request: calls.ComponentIdRequest) -> 
 
 async def remove_component(caller: Caller, request: calls.ComponentIdRequest) -> Done:
     permit = caller.services.board.permit_removal(
-        own_component(caller, request.component_id), principal=caller.principal
+        own_component(caller, request.component_id), "removed", principal=caller.principal
     )
     permit.done()
     await caller.services.components.delete(request.component_id)
@@ -61,7 +61,10 @@ def own_component(caller: Caller, component_id: str) -> Component:
 
 async def put_workflow(caller: Caller, request: calls.PutWorkflowRequest) -> Done:
     stored, created = await caller.services.workflows.put(
-        request.name, request.version, source=request.source.encode()
+        request.name,
+        request.version,
+        source=request.source.encode(),
+        principal=caller.principal,
     )
     location = f"/v1/workflows/{stored.name}/versions/{stored.version}"
     return Done(stored, 201 if created else 200, location)

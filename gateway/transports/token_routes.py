@@ -52,8 +52,10 @@ class TokenId(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def create_token(caller: Caller, request: TokenRequest) -> Done:
-    tenant = caller.principal.tenant
-    return Done(await caller.services.tokens.create(request, tenant=tenant))
+    principal = caller.principal
+    return Done(
+        await caller.services.tokens.create(request, tenant=principal.tenant, by=principal.subject)
+    )
 
 
 async def list_tokens(caller: Caller, request: calls.Empty) -> Done:
@@ -61,7 +63,10 @@ async def list_tokens(caller: Caller, request: calls.Empty) -> Done:
 
 
 async def revoke_token(caller: Caller, request: TokenId) -> Done:
-    await caller.services.tokens.revoke(request.token_id, tenant=caller.principal.tenant)
+    principal = caller.principal
+    await caller.services.tokens.revoke(
+        request.token_id, tenant=principal.tenant, by=principal.subject
+    )
     return Done(EMPTY)
 
 

@@ -179,6 +179,7 @@ def test_every_move_stands_in_an_unbroken_audit_log() -> None:
         ("proposal.voted", "ann"),
         ("proposal.approved", "gateway"),
         ("proposal.applied", "pat"),
+        ("component.came", "pat"),
     ]
     assert first_break(entries) is None
 

@@ -200,3 +200,36 @@ def test_a_load_run_gives_the_figures_of_each_component(
         replayed = client.post(f"{path}/evidence", {"kind": "REPLAY"})
         assert (replayed.status, replayed.reason) == (400, "INVALID_REQUEST")
         assert "candidates" in replayed.message
+
+
+def test_what_people_change_stands_in_the_audit_log_with_who_did_it(
+    governed: Governed, start_components: Callable[..., dict[str, Any]]
+) -> None:
+    def entries() -> list[tuple[str, str]]:
+        page = governed.ask("GET", "/v1/audit", by="admin").json
+        return [(one["action"], one["actor"]) for one in page["entries"]]
+
+    made = governed.ask("POST", "/v1/tokens", by="admin", body={"scopes": ["submit"]}).json
+    token_id = made["info"]["token_id"]
+    assert governed.ask("DELETE", f"/v1/tokens/{token_id}", by="admin").status == 204
+    workflow = LOADED.format(version="1.0.0", most_ms=1).encode()
+    with Client(governed.served.url) as client:
+        for name in ("pat", "pat"):
+            stored = client.call(
+                "PUT",
+                "/v1/workflows/loaded/versions/1.0.0",
+                body=workflow,
+                authorization=f"Bearer {governed.tokens[name]}",
+                content_type="application/yaml",
+            )
+            assert stored.status in (200, 201), stored.text
+    actors = [actor for _, actor in entries()]
+    assert [action for action, _ in entries()][-4:] == [
+        "token.created",
+        "token.revoked",
+        "workflow.activated",
+        "workflow.stored",
+    ], "the same bytes again are no change"
+    assert len({actors[-4], actors[-1]}) == 2, "each by its own token"
+    verdict = governed.ask("GET", "/v1/audit/verdict", by="admin").json
+    assert verdict["whole"] is True
