@@ -34,7 +34,8 @@ def forged(good: str) -> dict[str, str]:
         "a comma": f"{good},",
         "quotes": f'"{good}"',
         "a long one": good + "A" * 400,
-        "too long a one": "A" * 8000,
+        # Beyond 8 KiB of metadata gRPC itself refuses some requests by chance and some not.
+        "too long a one": "A" * 6000,
         "a JWT without signature": "eyJhbGciOiJub25lIn0.eyJzY29wZSI6ImFkbWluIn0.",
     }
 

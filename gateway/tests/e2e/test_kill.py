@@ -6,6 +6,7 @@ starts. The counter's own file is the witness: a row per effect, on disk before 
 
 import http.client
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -117,7 +118,10 @@ class Place:
             *(sys.executable, "-m", "gateway", "serve", "--data-dir", str(self.folder / "data")),
             *("--http", f"127.0.0.1:{self.port}", "--grpc", "127.0.0.1:0"),
         ]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        environ = {**os.environ, **TAKES_ALL}
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ
+        )
         stop.wait(chance.uniform(0.3, 2.0))
         process.kill()
         process.wait()
