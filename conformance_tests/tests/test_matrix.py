@@ -20,7 +20,7 @@ ASKED_AGAIN_MAX = 6
 
 
 NOT_CAUGHT_MAX = 1
-"""One row of the last whole run was not caught, and that run did not name it: to be found, then 0."""
+"""One row of the last whole run was not caught, and not named by it: to be found, then 0."""
 
 
 def not_caught(found: list[Caught]) -> dict[str, str]:
