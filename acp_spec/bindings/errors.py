@@ -12,7 +12,7 @@ import msgspec
 
 from acp_spec.model.calls import CancelResponse, ExecuteResponse, Reply
 from acp_spec.model.enums import Boundary, Effect, SideEffect
-from acp_spec.model.errors import AcpError, Code, Reason
+from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,11 @@ def error(
         side_effect=row.side_effect if side_effect is None else side_effect,
         boundary=row.boundary if boundary is None else boundary,
     )
+
+
+def invalid_request(message: str) -> AcpFailure:
+    """What the caller has to change, to be raised; `message` begins with the place."""
+    return AcpFailure(error(Reason.INVALID_REQUEST, message))
 
 
 def http_status(failure: AcpError) -> int:

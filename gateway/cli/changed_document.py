@@ -2,8 +2,7 @@
 
 import msgspec
 
-from acp_spec.bindings.errors import error
-from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.bindings.errors import invalid_request
 
 
 def changed_document(
@@ -14,11 +13,11 @@ def changed_document(
     for change in changes:
         name, equals, value = change.partition("=")
         if not equals or not name:
-            raise _wrong(f"{change!r}: write NAME=VALUE, such as breaker.open_ms=2000")
+            raise invalid_request(f"{change!r}: write NAME=VALUE, such as breaker.open_ms=2000")
         try:
             _set(document, name.split("."), value=msgspec.json.decode(value))
         except msgspec.DecodeError:
-            raise _wrong(f"{change!r}: the value must be JSON (text in quotes)") from None
+            raise invalid_request(f"{change!r}: the value must be JSON (text in quotes)") from None
     body = {"expected_version": expected_version, "parameters": document, "note": note}
     return msgspec.json.encode(body)
 
@@ -35,7 +34,3 @@ def _set(document: dict[str, object], path: list[str], *, value: object) -> None
         place.pop(path[-1], None)
     else:
         place[path[-1]] = value
-
-
-def _wrong(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))

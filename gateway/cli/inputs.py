@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import invalid_request
 from acp_spec.codec.scan import PayloadRefused, check_payload
-from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import Payload, payload
 
 INPUT_BYTES_MAX = 4 * 1024 * 1024
@@ -58,7 +57,7 @@ def _checked(data: bytes, place: str) -> Payload:
     try:
         check_payload(data, max_bytes=INPUT_BYTES_MAX)
     except PayloadRefused as problem:
-        raise _wrong(f"{place}: {problem}") from None
+        raise invalid_request(f"{place}: {problem}") from None
     return payload(data)
 
 
@@ -71,8 +70,4 @@ def _opened(file: Path) -> TextIO:
     try:
         return file.open(encoding="utf-8", newline="")
     except OSError as problem:
-        raise _wrong(f"{file}: cannot be read: {problem.strerror}") from None
-
-
-def _wrong(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))
+        raise invalid_request(f"{file}: cannot be read: {problem.strerror}") from None

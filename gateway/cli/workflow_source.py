@@ -5,8 +5,7 @@ Everything else about it is the gateway's to judge.
 
 from pathlib import Path
 
-from acp_spec.bindings.errors import error
-from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.bindings.errors import invalid_request
 
 
 def read_source(file: Path) -> str:
@@ -20,7 +19,7 @@ def read_source(file: Path) -> str:
         return source
     problems = told(contract)
     if problems:
-        raise _wrong("\n".join(problems))
+        raise invalid_request("\n".join(problems))
     return written_in(source, contract)
 
 
@@ -29,7 +28,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise _wrong(f"{file}: cannot be read: {problem}") from None
+        raise invalid_request(f"{file}: cannot be read: {problem}") from None
 
 
 def version_in(source: str, file: Path) -> tuple[str, str]:
@@ -39,13 +38,9 @@ def version_in(source: str, file: Path) -> tuple[str, str]:
     try:
         tree: object = yaml.safe_load(source)
     except yaml.YAMLError as problem:
-        raise _wrong(f"{file}: is not YAML: {problem}") from None
+        raise invalid_request(f"{file}: is not YAML: {problem}") from None
     named = tree if isinstance(tree, dict) else {}
     name, version = named.get("workflow"), named.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
-        raise _wrong(f"{file}: needs `workflow: name` and `version: 1.0.0` at its top")
+        raise invalid_request(f"{file}: needs `workflow: name` and `version: 1.0.0` at its top")
     return name, version
-
-
-def _wrong(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))

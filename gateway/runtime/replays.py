@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.bounds import NonEmpty
 from acp_spec.model.enums import Boundary, SessionStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
@@ -117,10 +117,12 @@ def _recorded(text: Payload) -> Trajectory:
     try:
         found = msgspec.json.decode(bytes(text) or b"null", type=Trajectory)
     except msgspec.DecodeError as problem:
-        raise _invalid(f"trajectory: {problem}") from None
+        raise invalid_request(f"trajectory: {problem}") from None
     if not is_session_id(found.session_id):
         # Without it the replay would be nobody's twin, and its writes would be sent.
-        raise _invalid(f"trajectory.session_id: {found.session_id[:40]!r} is no session's id")
+        raise invalid_request(
+            f"trajectory.session_id: {found.session_id[:40]!r} is no session's id"
+        )
     return found
 
 
@@ -130,7 +132,7 @@ def _swapped(intent: Intent, candidates: tuple[str, ...], *, catalog: Catalog) -
     for candidate in candidates:
         name, _, version = candidate.rpartition("@")
         if not name or not version:
-            raise _invalid(f"candidates: {candidate!r} is not component@version")
+            raise invalid_request(f"candidates: {candidate!r} is not component@version")
         if catalog.exact(candidate) is None:
             message = f"candidates: no instance of {candidate} is registered"
             raise AcpFailure(error(Reason.NOT_FOUND, message))
@@ -138,7 +140,9 @@ def _swapped(intent: Intent, candidates: tuple[str, ...], *, catalog: Catalog) -
             if pin.rpartition("@")[0] == name and pin != candidate:
                 pins = swapped(pins, intent.workflow, catalog=catalog, to=(pin, candidate))
         if candidate not in pins.values():
-            raise _invalid(f"candidates: the workflow has no step that {candidate} could serve")
+            raise invalid_request(
+                f"candidates: the workflow has no step that {candidate} could serve"
+            )
     return msgspec.structs.replace(intent, pins=pins)
 
 
@@ -156,7 +160,3 @@ def _result(state: SessionState, *, uncovered: tuple[str, ...]) -> ReplayResult:
         uncovered=uncovered,
         deviations=len(state.deviations),
     )
-
-
-def _invalid(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
 from acp_spec.model.times import rfc3339
@@ -138,7 +138,7 @@ class Rollouts:
         or FAILED_PRECONDITION when another one moves the same thing."""
         problem = spec_problem(spec)
         if problem is not None:
-            raise _invalid(problem)
+            raise invalid_request(problem)
         spec = msgspec.structs.replace(spec, subject=self._versions.based(spec.subject))
         rollout = rules.begun(spec, by=principal.subject, at_ms=self._clock.now_ms())
         self._refuse_second(rollout)
@@ -424,10 +424,6 @@ def _view(rollout: Rollout) -> RolloutView:
         history=rollout.history,
         spec=rollout.spec,
     )
-
-
-def _invalid(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))
 
 
 def _not_now(message: str) -> AcpFailure:

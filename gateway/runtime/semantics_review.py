@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import invalid_request
 from acp_spec.model import semver
-from acp_spec.model.errors import AcpFailure, Reason
 from gateway.board.audit import AuditLog
 from gateway.engine.definition import Workflow
 from gateway.governance.domains import (
@@ -208,14 +207,14 @@ def _checked(base: Workflow, synonyms: tuple[Synonym, ...]) -> tuple[Synonym, ..
     _check_count(len(synonyms))
     semantics = base.contract.semantics
     if semantics is None:
-        raise _invalid(f"{base.name}@{base.version} declares no semantics")
+        raise invalid_request(f"{base.name}@{base.version} declares no semantics")
     fresh = tuple(
         one
         for place_in, one in enumerate(dict.fromkeys(synonyms))
         if not _known(semantics, one, where=f"synonyms[{place_in}]")
     )
     if not fresh:
-        raise _invalid(f"{base.name}@{base.version} knows all of these already")
+        raise invalid_request(f"{base.name}@{base.version} knows all of these already")
     return fresh
 
 
@@ -223,13 +222,15 @@ def _known(semantics: Semantics, synonym: Synonym, *, where: str) -> bool:
     domain = semantics.domains.get(synonym.domain)
     if domain is None:
         known = ", ".join(sorted(semantics.domains)) or "none"
-        raise _invalid(f"{where}.domain: there is no {synonym.domain[:64]!r}; there are: {known}")
+        raise invalid_request(
+            f"{where}.domain: there is no {synonym.domain[:64]!r}; there are: {known}"
+        )
     if synonym.means not in domain.values:
         said = synonym.means[:64]
-        raise _invalid(f"{where}.means: {said!r} is not in the domain {domain.shown()}")
+        raise invalid_request(f"{where}.means: {said!r} is not in the domain {domain.shown()}")
     if not synonym.value.strip() or len(synonym.value) > VALUE_CHARACTERS_MAX:
         most = f"a text of 1 to {VALUE_CHARACTERS_MAX} characters"
-        raise _invalid(f"{where}.value: a synonym is {most}")
+        raise invalid_request(f"{where}.value: a synonym is {most}")
     return _means(domain, synonym.value) == synonym.means
 
 
@@ -248,15 +249,13 @@ def _brief(named: tuple[Synonym, ...] | tuple[Dismissed, ...]) -> object:
 
 def _check_count(count: int) -> None:
     if not 1 <= count <= SYNONYMS_MAX:
-        raise _invalid(f"name 1 to {SYNONYMS_MAX} values, these are {count}")
+        raise invalid_request(f"name 1 to {SYNONYMS_MAX} values, these are {count}")
 
 
 def _bare(workflow: str) -> str:
     """A name alone: the version of a review is the active one, or `base`."""
     if "@" in workflow:
-        raise _invalid("workflow: name it without a version; `base` says which one is edited")
+        raise invalid_request(
+            "workflow: name it without a version; `base` says which one is edited"
+        )
     return workflow
-
-
-def _invalid(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, Principal, Scope
@@ -131,7 +131,7 @@ class Tokens:
         if tenant not in (None, owner):
             raise _foreign(tenant)
         if len(self._rows) >= TOKENS_MAX:
-            raise _invalid(f"there are {TOKENS_MAX} tokens already: revoke some")
+            raise invalid_request(f"there are {TOKENS_MAX} tokens already: revoke some")
         token_id = self._chance.random_bytes(_ID_BYTES).hex()
         secret = base64.urlsafe_b64encode(self._chance.random_bytes(_SECRET_BYTES)).decode()
         token = f"{PREFIX}_{token_id}_{secret.rstrip('=')}"
@@ -191,21 +191,23 @@ def _foreign(tenant: str | None) -> AcpFailure:
 
 def _check(request: TokenRequest, owner: str) -> None:
     if not request.scopes:
-        raise _invalid(f"scopes: name at least one of {', '.join(Scope)}")
+        raise invalid_request(f"scopes: name at least one of {', '.join(Scope)}")
     unknown = sorted(set(request.scopes) - ALL_SCOPES)
     if unknown:
-        raise _invalid(f"scopes: {unknown[0]!r} is none of {', '.join(Scope)}")
+        raise invalid_request(f"scopes: {unknown[0]!r} is none of {', '.join(Scope)}")
     for place, text in (("tenant", owner), ("label", request.label)):
         if len(text) > _NAME_CHARACTERS_MAX or not text.isprintable():
-            raise _invalid(f"{place}: at most {_NAME_CHARACTERS_MAX} printable characters")
+            raise invalid_request(f"{place}: at most {_NAME_CHARACTERS_MAX} printable characters")
     if not owner:
-        raise _invalid(f"tenant: must not be empty ({DEFAULT_TENANT!r} where there is only one)")
+        raise invalid_request(
+            f"tenant: must not be empty ({DEFAULT_TENANT!r} where there is only one)"
+        )
     if request.names and Scope.COMPONENT not in request.scopes:
-        raise _invalid("names: only a token with the scope component serves components")
+        raise invalid_request("names: only a token with the scope component serves components")
     if len(request.names) > _NAMES_MAX or not all(map(_is_name, request.names)):
-        raise _invalid(f"names: at most {_NAMES_MAX} names of components, or '*'")
+        raise invalid_request(f"names: at most {_NAMES_MAX} names of components, or '*'")
     if not 0 <= request.days <= _DAYS_MAX:
-        raise _invalid(f"days: must be 0 (until revoked) to {_DAYS_MAX}")
+        raise invalid_request(f"days: must be 0 (until revoked) to {_DAYS_MAX}")
 
 
 def _is_name(text: str) -> bool:
@@ -219,7 +221,3 @@ def _id_of(token: str) -> str:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def _invalid(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))

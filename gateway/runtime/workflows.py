@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model import semver
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.gateway_calls import WorkflowVersion
@@ -91,7 +91,7 @@ class Workflows:
         try:
             name, wanted = semver.split_name(reference)
         except semver.VersionError as problem:
-            raise _invalid(f"workflow: {problem}") from None
+            raise invalid_request(f"workflow: {problem}") from None
         versions = self._versions.get(name)
         if versions is None:
             raise _not_found(f"workflow: there is no {name!r}; put one, or list /v1/workflows")
@@ -134,12 +134,12 @@ class Workflows:
             return self._view(name, version), False
         workflow = _checked(source, self._catalog())
         if (workflow.name, workflow.version) != (name, version):
-            raise _invalid(
+            raise invalid_request(
                 f"the file says workflow {workflow.name!r}, version {workflow.version!r}, but the"
                 f" path says {name!r}, {version!r}: make them equal"
             )
         if len(self._by_digest) >= VERSIONS_MAX:
-            raise _invalid(f"{VERSIONS_MAX} versions are stored already")
+            raise invalid_request(f"{VERSIONS_MAX} versions are stored already")
         self._store_new(workflow, source.decode())
         self.told(self._release(name, version), principal)
         try:
@@ -336,10 +336,6 @@ def _checked(source: bytes, catalog: Catalog) -> Workflow:
     details = payload(msgspec.json.encode({"problems": problems}))
     failure = error(Reason.INVALID_REQUEST, message)
     raise AcpFailure(msgspec.structs.replace(failure, details=details))
-
-
-def _invalid(message: str) -> AcpFailure:
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))
 
 
 def _not_found(message: str) -> AcpFailure:

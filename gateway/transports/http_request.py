@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import unquote, unquote_to_bytes
 
 from acp_spec.bindings import fields
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.bounds import INT64_MAX
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.principal import LOCAL, NO_TRACE, Principal, Trace
@@ -96,7 +96,7 @@ def one_value_headers(pairs: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     if len(headers) != len(pairs):
         for name in _SINGLE_HEADERS:
             if sum(1 for key, _ in pairs if key == name) > 1:
-                raise wrong(f"header {name.decode()}: must not be sent twice")
+                raise invalid_request(f"header {name.decode()}: must not be sent twice")
         if b"prefer" in headers:
             headers[b"prefer"] = b",".join(value for key, value in pairs if key == b"prefer")
     return headers
@@ -114,9 +114,9 @@ def query_values(query: bytes, allowed: tuple[str, ...]) -> dict[str, str]:
         name, value = _decoded(raw_name), _decoded(raw_value)
         if name not in allowed:
             known = ", ".join(allowed) or "none"
-            raise wrong(f"query {name!r}: no such parameter here; known: {known}")
+            raise invalid_request(f"query {name!r}: no such parameter here; known: {known}")
         if name in values:
-            raise wrong(f"query {name!r}: must not be given twice")
+            raise invalid_request(f"query {name!r}: must not be given twice")
         values[name] = value
     return values
 
@@ -129,7 +129,7 @@ def count(text: str, place: str) -> int:
         number = int(text)
         if number <= INT64_MAX:
             return number
-    raise wrong(f"{place}: {text[:40]!r} is no whole number from 0 on")
+    raise invalid_request(f"{place}: {text[:40]!r} is no whole number from 0 on")
 
 
 def preferred_wait_s(prefer: str, cap_s: float) -> float:
@@ -157,11 +157,6 @@ def segments(raw_path: bytes) -> tuple[str, ...] | None:
     return tuple(parts[1:])
 
 
-def wrong(message: str) -> AcpFailure:
-    """A fault of the request itself."""
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))
-
-
 def too_large(size: int, limit: int) -> AcpFailure:
     """A body over the limit."""
     message = f"body: {size} bytes or more; at most {limit} are taken (limits.max_request_bytes)"
@@ -178,4 +173,4 @@ def _decoded(raw: bytes) -> str:
     try:
         return unquote_to_bytes(raw.replace(b"+", b" ")).decode()
     except UnicodeDecodeError:
-        raise wrong("query: a parameter is not valid UTF-8") from None
+        raise invalid_request("query: a parameter is not valid UTF-8") from None

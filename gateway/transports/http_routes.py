@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from acp_spec.bindings.errors import invalid_request
 from acp_spec.bindings.fields import AUTHORIZATION, LAST_EVENT_ID, PREFER
 from acp_spec.bindings.routes import GATEWAY, Route
 from acp_spec.codec import json
@@ -30,7 +31,6 @@ from gateway.transports.http_request import (
     count,
     preferred_wait_s,
     query_values,
-    wrong,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -63,9 +63,9 @@ def _text_body(request: HttpRequest) -> str:
     try:
         text = request.body.decode()
     except UnicodeDecodeError as problem:
-        raise wrong(f"body: is not UTF-8 (byte {problem.start})") from None
+        raise invalid_request(f"body: is not UTF-8 (byte {problem.start})") from None
     if not text.strip():
-        raise wrong("body: is empty; send a workflow file in YAML or JSON")
+        raise invalid_request("body: is empty; send a workflow file in YAML or JSON")
     return text
 
 

@@ -10,11 +10,10 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import invalid_request
 from acp_spec.bindings.routes import GATEWAY
 from acp_spec.model import gateway_calls as calls
 from acp_spec.model.enums import SessionStatus, StepStatus
-from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import payload
 from acp_spec.model.session import FinishRequest, Opened, SessionPage, SessionView
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
@@ -70,7 +69,7 @@ async def get_session(caller: Caller, request: calls.GetSessionRequest) -> Done:
 
 async def list_sessions(caller: Caller, request: calls.ListSessionsRequest) -> Done:
     if request.limit > PAGE_LIMIT_MAX:
-        raise invalid(f"limit: at most {PAGE_LIMIT_MAX} sessions fit one page")
+        raise invalid_request(f"limit: at most {PAGE_LIMIT_MAX} sessions fit one page")
     page: SessionPage = await caller.services.sessions.page(
         caller.principal,
         status=session_status(request.status),
@@ -169,12 +168,7 @@ def session_status(text: str) -> SessionStatus | None:
         return SessionStatus(text.upper())
     except ValueError:
         known = ", ".join(status.value for status in SessionStatus)
-        raise invalid(f"status: {text!r} is none of {known}") from None
-
-
-def invalid(message: str) -> AcpFailure:
-    """A request that cannot be served as it is; `message` begins with the place."""
-    return AcpFailure(error(Reason.INVALID_REQUEST, message))
+        raise invalid_request(f"status: {text!r} is none of {known}") from None
 
 
 def _status_of_step(status: StepStatus) -> int:
