@@ -44,6 +44,16 @@ class Break(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the chain is whole; `number` and `message` say where it is not."""
+
+    whole: bool
+    entries: int
+    head: str
+    number: int = 0
+    message: str = ""
+
+
 class AuditLog:
     """The one log of a gateway. `record` puts at once; who answers a person awaits `synced`."""
 
@@ -111,6 +121,21 @@ def first_break(entries: Iterable[Entry]) -> Break | None:
             return Break(number=number, message="its text was changed after it was written")
         previous = entry.digest
     return None
+
+
+def verdict_of(entries: Iterable[Entry], *, head: str) -> AuditVerdict:
+    """Follow the chain; with `head`, a digest noted earlier, a cut end shows too."""
+    every = tuple(entries)
+    broken = first_break(every)
+    if broken is None and head and all(entry.digest != head for entry in every):
+        broken = Break(number=len(every), message="the digest you noted is not in the chain: cut?")
+    return AuditVerdict(
+        whole=broken is None,
+        entries=len(every),
+        head=every[-1].digest if every else FIRST,
+        number=broken.number if broken else 0,
+        message=broken.message if broken else "",
+    )
 
 
 def _sealed(entry: Entry) -> Entry:

@@ -12,8 +12,8 @@ from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
 from gateway.cli.options import GATEWAY_URL_DEFAULT, DataDir, GatewayUrl, Token, connected
 
 if TYPE_CHECKING:
+    from gateway.board.audit import AuditVerdict
     from gateway.runtime.board import ProposalView
-    from gateway.transports.board_routes import AuditVerdict
 
 WAIT_S = 60
 """A gateway holds a request at most so long (http.wait_max_ms); measuring goes on after it."""
@@ -235,15 +235,14 @@ def verify(
 def _verdict(
     out: Output, data_dir: Path | None, *, head: str, gateway: str, token: str
 ) -> "AuditVerdict":
-    from gateway.transports.board_routes import AuditVerdict
+    from gateway.board.audit import AuditVerdict
 
     if data_dir is None:
         with connected(out, gateway, token=token) as remote:
             query = {"head": head} if head else None
             return remote.operate(AuditVerdict, "GET /v1/audit/verdict", query=query)
-    from gateway.board.audit import read_entries
+    from gateway.board.audit import read_entries, verdict_of
     from gateway.cli.offline import opened
-    from gateway.transports.board_routes import verdict_of
 
     with reporting(out), opened(data_dir, read_only=True) as store:
         return verdict_of(read_entries(store), head=head)

@@ -4,7 +4,7 @@ Components and workflows belong to the whole gateway, and so do proposals: every
 them. Audit entries are seen by the tenant whose member acted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -14,7 +14,7 @@ from acp_spec.bindings.fields import PREFER
 from acp_spec.bindings.routes import Route
 from acp_spec.codec import json
 from acp_spec.model.errors import AcpFailure, Reason
-from gateway.board.audit import FIRST, Break, Entry, first_break
+from gateway.board.audit import AuditVerdict, Entry, verdict_of
 from gateway.board.proposals import Status
 from gateway.runtime.board import ProposalPage, ProposalRequest, ProposalView, VoteRequest
 from gateway.runtime.evidence import EvidenceRequest
@@ -31,16 +31,6 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...]
     head: tuple[int, str]
-
-
-class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the chain is whole; `number` and `message` say where it is not."""
-
-    whole: bool
-    entries: int
-    head: str
-    number: int = 0
-    message: str = ""
 
 
 class ProposalList(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,21 +187,6 @@ async def verify_audit(caller: Caller, asked: NotedHead) -> Done:
     log = caller.services.audit
     await log.synced()
     return Done(verdict_of(log.entries(), head=asked.head))
-
-
-def verdict_of(entries: Iterable[Entry], *, head: str) -> AuditVerdict:
-    """Follow the chain; with `head`, a digest noted earlier, a cut end shows too."""
-    every = tuple(entries)
-    broken = first_break(every)
-    if broken is None and head and all(entry.digest != head for entry in every):
-        broken = Break(number=len(every), message="the digest you noted is not in the chain: cut?")
-    return AuditVerdict(
-        whole=broken is None,
-        entries=len(every),
-        head=every[-1].digest if every else FIRST,
-        number=broken.number if broken else 0,
-        message=broken.message if broken else "",
-    )
 
 
 def _open(request: HttpRequest, limits: HttpLimits) -> OpenProposal:
