@@ -89,10 +89,7 @@ def board_of(
         return not same and bool(workflows.naming(card.name))
 
     def is_served(card: Card) -> bool:
-        return any(
-            (one.card.name, one.card.version) == (card.name, card.version)
-            for one in registry.list()
-        )
+        return registry.has(f"{card.name}@{card.version}")
 
     board.is_last, board.is_served = is_last, is_served
     workflows.told = board.stored

@@ -199,12 +199,7 @@ class Board:
 
     def permit_component(self, card: Card, digest: str, *, principal: Principal) -> Permit:
         """May this component serve? Raises PERMISSION_DENIED with what to propose."""
-        subject = component_subject(card.name, card.version)
-        names = {one.removeprefix("component:").rpartition("@")[0] for one in self._known}
-        change = component_change(
-            card.name, card.version, digest=digest, known=self._known, names=names
-        )
-        permit = FREE if change is None else self._permit((change,), subject, principal=principal)
+        permit = self._permit_release(card, digest, principal=principal)
         if self.is_served(card):
             return permit
 
@@ -215,6 +210,18 @@ class Board:
             )
 
         return Permit(done)
+
+    def _permit_release(self, card: Card, digest: str, *, principal: Principal) -> Permit:
+        """What is known, which is nearly every registration, is not compared with all names."""
+        subject = component_subject(card.name, card.version)
+        if subject in self._known:
+            return FREE
+        names = {one.removeprefix("component:").rpartition("@")[0] for one in self._known}
+        change = component_change(
+            card.name, card.version, digest=digest, known=self._known, names=names
+        )
+        assert change is not None, "only what is known is no change"
+        return self._permit((change,), subject, principal=principal)
 
     def permit_activation(
         self, before: Release | None, after: Release, *, principal: Principal

@@ -122,6 +122,10 @@ class Entry:
         self.failures = 0
         self.is_unreachable = False
 
+    def weight(self, session_id: str) -> bytes:
+        """For a session: the heaviest instance serves it (rendezvous hash)."""
+        return hashlib.blake2b(f"{session_id}\0{self.id}".encode(), digest_size=8).digest()
+
     def view(self, *, now_ms: int, now_mono: float) -> Component:
         """As the API shows it; the credential's name is never told."""
         row = self.row

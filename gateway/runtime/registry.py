@@ -6,7 +6,6 @@ methods are called on the event loop's thread. The registry sends no call and re
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -97,10 +96,10 @@ class Registry:
         ready = self._ready.get(pin, ())
         if len(ready) < 2:
             return self._instance(ready[0]) if ready else None
-        best = self._instance(max(ready, key=lambda entry: _weight(session_id, entry.id)))
+        best = self._instance(max(ready, key=lambda entry: entry.weight(session_id)))
         if avoid is None or not avoid(best):
             return best
-        others = sorted(ready, key=lambda entry: _weight(session_id, entry.id), reverse=True)[1:]
+        others = sorted(ready, key=lambda entry: entry.weight(session_id), reverse=True)[1:]
         return next((one for one in map(self._instance, others) if not avoid(one)), best)
 
     def instance(self, component_id: str) -> Instance | None:
@@ -111,6 +110,10 @@ class Registry:
     def known_at(self, pin: str) -> int | None:
         """Wall-clock ms at which `pin` could last be called (now, if it can); None: never yet."""
         return self._clock.now_ms() if pin in self._ready else self._last_ready_ms.get(pin)
+
+    def has(self, pin: str) -> bool:
+        """Whether an instance of `name@version` is registered, whatever its state."""
+        return any(entry.pin == pin for entry in self._entries.values())
 
     def instances(self) -> tuple[Instance, ...]:
         """Every instance that can be called now."""
@@ -196,7 +199,7 @@ class Registry:
 
     async def activate(self, name: str, version: str) -> None:
         """Make a registered version the one that `name` alone means; raises NOT_FOUND."""
-        if not any(entry.pin == f"{name}@{version}" for entry in self._entries.values()):
+        if not self.has(f"{name}@{version}"):
             raise failure(Reason.NOT_FOUND, f"no instance of {name}@{version} is registered")
         self._set_active(name, version)
         self._changed()
@@ -493,7 +496,3 @@ class Registry:
         self._catalog = None
         for callback in self._on_change:
             callback()
-
-
-def _weight(session_id: str, component_id: str) -> bytes:
-    return hashlib.blake2b(f"{session_id}\0{component_id}".encode(), digest_size=8).digest()
