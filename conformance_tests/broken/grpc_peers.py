@@ -117,6 +117,8 @@ PEERS = (
         does="does not serve grpc.health.v1.Health",
         because=r"grpc: expected OK, got UNIMPLEMENTED",
         without_health=True,
+        fails_with=("GRP-013",),
+        why_with="That the next client is served is asked of health, over the raw wire.",
     ),
     BrokenPeer(
         requirement="GRP-005",
