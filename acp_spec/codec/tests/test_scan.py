@@ -1,7 +1,7 @@
 """What may enter and what may not, with inputs that have broken parsers before."""
 
 import json
-import time
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -140,11 +140,10 @@ def test_brackets_in_strings_neither_hide_nor_fake_nesting() -> None:
 
 
 @pytest.mark.parametrize("bracket", [b"[", b"{", b"]", b'{"a":', b'[{"', b'"\\"', b"[["])
-def test_a_hundred_thousand_brackets_neither_crash_nor_take_long(bracket: bytes) -> None:
-    began = time.process_time()
-    with pytest.raises(PayloadRefused):
-        check_payload(bracket * 100_000, max_bytes=LIMIT)
-    assert time.process_time() - began < 0.5
+def test_a_hundred_thousand_brackets_neither_crash_nor_take_long(
+    bracket: bytes, in_cpu_s: Callable[..., object]
+) -> None:
+    assert in_cpu_s(0.5, _admits, bracket * 100_000) is False
 
 
 @pytest.mark.parametrize(
@@ -160,10 +159,8 @@ def test_a_hundred_thousand_brackets_neither_crash_nor_take_long(bracket: bytes)
     ],
     ids=range(7),
 )
-def test_a_megabyte_of_malice_stays_linear(data: bytes) -> None:
-    began = time.process_time()
-    _admits(data)
-    assert time.process_time() - began < 1.5
+def test_a_megabyte_of_malice_stays_linear(data: bytes, in_cpu_s: Callable[..., object]) -> None:
+    in_cpu_s(1.5, _admits, data)
 
 
 json_values = st.recursive(

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,6 @@ from typer.testing import CliRunner
 from gateway.cli.tests.conftest import Acp, Served
 from gateway.transports.tests.in_memory import WORKFLOW
 
-HELP_SECONDS_MAX = 2.0
-"""Half a second is the aim on a quiet machine; this only catches a heavy import."""
-
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -24,12 +20,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_help_names_every_group_and_every_exit_code_and_comes_at_once() -> None:
-    begin = time.perf_counter()
+def test_help_names_every_group_and_every_exit_code() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "gateway", "--help"], capture_output=True, text=True, check=True
     )
-    assert time.perf_counter() - begin < HELP_SECONDS_MAX
     for name in ("serve", "run", "components", "workflows", "sessions", "lineage", "tokens"):
         assert f"  {name}" in ran.stdout
     assert "doctor" in ran.stdout

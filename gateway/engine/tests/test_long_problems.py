@@ -1,6 +1,6 @@
 """What an author is told of a wrong value is short, however long the value is."""
 
-import time
+from collections.abc import Callable
 
 import pytest
 
@@ -32,11 +32,11 @@ def test_a_problem_does_not_repeat_a_long_value(source: str) -> None:
         assert len(problem.path) <= PATH_CHARACTERS_MAX + 3
 
 
-def test_hints_are_sought_for_the_problems_that_are_told_and_no_others() -> None:
+def test_hints_are_sought_for_the_problems_that_are_told_and_no_others(
+    in_cpu_s: Callable[..., object],
+) -> None:
     """Twenty thousand unknown keys held the gateway for two seconds, for hints nobody saw."""
     source = HEAD + "".join(f"key{n}: 1\n" for n in range(9_000))
-    began = time.process_time()
-    found = parse_workflow(source.encode())
+    found = in_cpu_s(0.5, parse_workflow, source.encode())
     assert isinstance(found, tuple)
     assert len(found) == MAX_PROBLEMS
-    assert time.process_time() - began < 0.5

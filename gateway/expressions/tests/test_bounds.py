@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from acp_spec.model.errors import Reason
 from gateway.expressions.bounds import MAX_NAMED_BYTES, MAX_OUTPUT_BYTES, extent_of
-from gateway.expressions.expression import ExpressionError, compile_expression
+from gateway.expressions.expression import Expression, ExpressionError, compile_expression
 
 MAX_SECONDS: Final = 0.1
+RETRIES: Final = 2
 
 
 def packed(value: object) -> bytes:
@@ -86,9 +87,18 @@ ADMITTED = [
 def seconds(text: str, scope: dict[str, bytes] = SCOPE) -> tuple[float, str]:
     """CPU time of one evaluation, and how it was refused (empty: it was not).
 
-    Without the cyclic collector, whose time depends on what other tests left behind.
+    The best of three: what always takes long does so every time, a busy machine does not. Without
+    the cyclic collector, whose time depends on what other tests left behind.
     """
     expression = compile_expression(text)
+    spent, refusal = measured(expression, scope)
+    for _ in range(RETRIES):
+        if spent >= MAX_SECONDS:
+            spent, refusal = measured(expression, scope)
+    return spent, refusal
+
+
+def measured(expression: Expression, scope: dict[str, bytes]) -> tuple[float, str]:
     refusal = ""
     gc.disable()
     began = time.process_time()
@@ -149,8 +159,6 @@ def test_no_admitted_expression_takes_longer_than_a_tenth_of_a_second(text: str)
         spent, _ = seconds(text)
     except ExpressionError:
         return
-    if spent >= MAX_SECONDS:  # a busy machine is forgiven once
-        spent, _ = seconds(text)
     assert spent < MAX_SECONDS
 
 

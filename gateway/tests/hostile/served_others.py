@@ -9,8 +9,9 @@ from typing import Final
 from gateway.tests.e2e.client import Client
 from gateway.tests.hostile.conftest import Target
 
-# How long another request may wait meanwhile: the largest file that is taken is read in one go.
-OTHERS_S_MAX: Final = 3.0
+# How long another request may wait meanwhile: the largest file that is taken is read in one go,
+# and on a busy machine that is seconds. What this catches took minutes.
+OTHERS_S_MAX: Final = 10.0
 
 
 @contextmanager

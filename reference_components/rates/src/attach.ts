@@ -8,6 +8,7 @@
 import * as grpc from "@grpc/grpc-js";
 import * as loader from "@grpc/proto-loader";
 import { Failure } from "./failure.js";
+import { FinishedCalls } from "./finished.js";
 
 const BACK_OFF_MS = 100;
 const BACK_OFF_MS_MAX = 5_000;
@@ -91,7 +92,8 @@ class Outbox {
 
 export class Attachment {
   private readonly incarnation = Date.now();
-  private readonly answers = new Map<string, Answer>();
+  private readonly answers = new Map<string, Answer>(); // not acknowledged yet
+  private readonly finished = new FinishedCalls();
   private readonly credits: number;
   private owed = 0;
   private backOffMs = BACK_OFF_MS;
@@ -218,6 +220,7 @@ export class Attachment {
       answer = { key, error: failure.body };
     }
     this.answers.set(name(key), answer);
+    this.finished.add(key.call_id);
     this.calls?.put({ answer });
     this.owed += 1;
     this.grant();
@@ -232,9 +235,8 @@ export class Attachment {
   private hear({ cancel, get_operation, cancel_operation, drain }: ControlFrame): void {
     if (cancel !== undefined) {
       const { call_id, attempt } = cancel;
-      const finished = [...this.answers.values()].some((answer) => answer.key.call_id === call_id);
-      const state = finished ? "CANCEL_STATE_FINISHED" : "CANCEL_STATE_UNKNOWN_CALL";
-      this.control?.put({ cancelled: { key: { call_id, attempt }, response: { state } } });
+      const response = this.finished.cancelled(call_id);
+      this.control?.put({ cancelled: { key: { call_id, attempt }, response } });
     }
     const operation = get_operation ?? cancel_operation;
     if (operation !== undefined) {

@@ -5,6 +5,7 @@ import * as loader from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 import { Failure, invalid } from "./failure.js";
+import { FinishedCalls } from "./finished.js";
 import { BadJson, isObject, JsonObject, parse, write } from "./json.js";
 
 export const LOADING: loader.Options = {
@@ -15,7 +16,6 @@ export const LOADING: loader.Options = {
 };
 const MAX_REQUEST_BYTES = 64 * 1024; // as in card.json
 const SLACK_BYTES = 64 * 1024; // beyond it gRPC itself refuses, without our reason
-const REMEMBERED_CALLS = 10_000;
 
 interface Context {
   session_id: string;
@@ -51,7 +51,7 @@ export interface Settings {
 export function makeServer({ proto, card, actions }: Settings): grpc.Server {
   const definition = loader.loadSync(proto, LOADING);
   const errorBody = definition["acp.v1.ErrorBody"] as loader.MessageTypeDefinition<object, object>;
-  const finished = new Set<string>();
+  const finished = new FinishedCalls();
 
   const answer =
     <T>(work: (message: T) => object): grpc.handleUnaryCall<Received<T>, unknown> =>
@@ -64,9 +64,11 @@ export function makeServer({ proto, card, actions }: Settings): grpc.Server {
     };
 
   const execute = (request: ExecuteRequest, metadata: grpc.Metadata): object => {
-    const response = run(request, actions, metadata.get("idempotency-key")[0]);
-    remember(finished, request.context?.call_id ?? "");
-    return response;
+    try {
+      return run(request, actions, metadata.get("idempotency-key")[0]);
+    } finally {
+      finished.add(request.context?.call_id ?? ""); // a call that failed has ended too
+    }
   };
 
   const server = new grpc.Server({
@@ -75,7 +77,7 @@ export function makeServer({ proto, card, actions }: Settings): grpc.Server {
   server.addService(service(definition, "acp.v1.Component"), {
     Describe: answer(() => card),
     Health: answer(() => ({ status: "HEALTH_STATUS_SERVING" })),
-    Cancel: answer((request: { call_id: string }) => cancelled(finished, request.call_id)),
+    Cancel: answer((request: { call_id: string }) => finished.cancelled(request.call_id)),
     GetOperation: answer(noOperation),
     CancelOperation: answer(noOperation),
   });
@@ -165,18 +167,6 @@ function service(definition: loader.PackageDefinition, name: string): grpc.Servi
 
 function noOperation(request: { call_id: string }): never {
   throw new Failure("NOT_FOUND", `there is no operation ${request.call_id}`);
-}
-
-/** Nothing runs long enough to be stopped. */
-function cancelled(finished: ReadonlySet<string>, callId: string): object {
-  return finished.has(callId)
-    ? { state: "CANCEL_STATE_FINISHED", side_effect: "SIDE_EFFECT_NONE" }
-    : { state: "CANCEL_STATE_UNKNOWN_CALL" };
-}
-
-function remember(finished: Set<string>, callId: string): void {
-  finished.add(callId);
-  if (finished.size > REMEMBERED_CALLS) finished.delete(finished.values().next().value ?? "");
 }
 
 function toStatus(
