@@ -99,6 +99,8 @@ class Breaker:
     name = "breaker"
     fresh = FRESH
     settles_late = True
+    stirred_by = None
+    fades = True
 
     def key(self, wish: Wish) -> str:
         return f"breaker:{wish.instance}"

@@ -22,6 +22,8 @@ class Concurrency:
     name = "concurrency"
     fresh = 0
     settles_late = False
+    stirred_by = None
+    fades = False
 
     def key(self, wish: Wish) -> str:
         raise NotImplementedError

@@ -1,7 +1,7 @@
 """Time that an attempt may take: never more than its session has left (R06).
 
 What is left is refused rather than sent when it is nothing: the peer could not answer in time. It
-keeps no state, so it is a place of the row by itself.
+keeps no state, so the row asks it before the policies that do.
 """
 
 import msgspec
@@ -10,7 +10,6 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import Reason
 from gateway.governance.verdicts import ADMIT, Refuse, Verdict
-from gateway.governance.wish import Closing, Wish
 
 NAME = "deadline"
 
@@ -37,28 +36,3 @@ def too_late(left_ms: float, *, needed_ms: float) -> Refuse:
     message = f"{left_ms:.0f} ms are left, and its answer takes at least {needed_ms:.0f} ms"
     refusal = error(Reason.TIMEOUT, message, boundary=Boundary.GATEWAY)
     return Refuse(NAME, msgspec.structs.replace(refusal, retryable=False))
-
-
-class Deadline:
-    """`check` as a place of the row."""
-
-    name = NAME
-    is_keyed = False
-
-    def key(self, wish: Wish) -> str:
-        return ""
-
-    def check(self, wish: Wish, *, key: str, waiting: int) -> Verdict:
-        return check(wish.left_ms)
-
-    def take(self, wish: Wish, *, key: str) -> int | None:
-        return None
-
-    def observe(self, closing: Closing, *, key: str, note: int) -> bool:
-        return True
-
-    def sweep(self, now_ms: float) -> None:
-        """Nothing is kept."""
-
-    def __len__(self) -> int:
-        return 0

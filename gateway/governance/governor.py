@@ -1,15 +1,17 @@
 """The row of policies around a target: check all of them, then take all of them, close once.
 
-`Row.parts` is the row, in the order of asking. Only if every one admits is anything taken, so
-that a refusal by one costs the others nothing: a call that the breaker refuses burns no token.
+`Row.parts` is the row, in the order of asking, behind the deadline, which keeps nothing. Only if
+every one admits is anything taken, so that a refusal by one costs the others nothing: a call that
+the breaker refuses burns no token.
 """
 
-from gateway.governance import concurrency, rate_limit
-from gateway.governance.breaker import Breaker, Circuit
+from typing import cast
+
+from gateway.governance import concurrency, deadline, rate_limit
+from gateway.governance.breaker import FRESH, Breaker, Circuit
 from gateway.governance.concurrency import Concurrency
-from gateway.governance.deadline import Deadline
 from gateway.governance.outcome import Outcome
-from gateway.governance.policy import Column, Part
+from gateway.governance.policy import Column, Policy
 from gateway.governance.push_back import PushBack
 from gateway.governance.retry_tokens import RetryTokens
 from gateway.governance.verdicts import ADMIT, Admit, Verdict
@@ -30,7 +32,9 @@ class Slots(Column[int]):
         self.slots_of = policy.slots
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[Column[object], ...]
+Places = tuple[tuple[Policy[object], dict[str, object], str], ...]
+"""A policy, its states, and the key of the state that is meant."""
 
 
 class Row:
@@ -41,8 +45,9 @@ class Row:
         of_all = Column(rate_limit.OfTarget()), Column(rate_limit.OfAction())
         self.rates = (*of_all, Column(rate_limit.OfWorkflow()))
         self.slots = Slots(concurrency.OfStepType()), Slots(concurrency.OfTarget())
-        judges = Deadline(), self.breaker, self.retries, Column(PushBack())
-        self.parts: Parts = (*judges, *self.rates, *self.slots)
+        judges = self.breaker, self.retries, Column(PushBack())
+        # Each policy gets only states of its own column, whatever those are.
+        self.parts = cast(Parts, (*judges, *self.rates, *self.slots))
         self.waiting: dict[str, int] = {}
         self._closings = 0
         self._lanes: dict[tuple[str, ...], Lane] = {}
@@ -64,45 +69,77 @@ class Row:
 
     def check(self, wish: Wish) -> Verdict:
         """The first policy that does not admit, or ADMIT. Changes nothing."""
+        if wish.left_ms <= 0:
+            return deadline.check(wish.left_ms)
         waiting = self.waiting
-        for part, key in self.lane(wish).places:
-            queued = waiting.get(key, 0) if waiting else 0
-            verdict = part.check(wish, key=key, waiting=queued)
+        for policy, states, key in self.lane(wish).places:
+            state, queued = states.get(key), waiting.get(key, 0) if waiting else 0
+            if state is None:
+                if policy.stirred_by is not None and not queued:
+                    continue
+                state = policy.fresh
+            verdict = policy.check(state, wish, waiting=queued)
             if verdict is not ADMIT:
                 return verdict
         return ADMIT
 
     def circuit(self, wish: Wish) -> Circuit:
         """The breaker that this wish meets."""
-        return self.breaker.state(self.lane(wish).breaker_key)
+        return self.lane(wish).circuit
 
     def check_at(self, key: str, wish: Wish) -> Verdict:
         """What the policies of this one key say: whether its queue's head may be asked again."""
-        for part, its_key in self.lane(wish).places:
+        for policy, states, its_key in self.lane(wish).places:
             if its_key == key:
-                verdict = part.check(wish, key=key, waiting=self.waiting.get(key, 0))
+                state, queued = states.get(key, policy.fresh), self.waiting.get(key, 0)
+                verdict = policy.check(state, wish, waiting=queued)
                 if not isinstance(verdict, Admit):
                     return verdict
         return ADMIT
 
     def take(self, wish: Wish) -> Permit:
         """Everything at once; the permit is closed exactly once by `observe`."""
-        places = self.lane(wish).places
-        return Permit(wish, tuple([part.take(wish, key=key) for part, key in places]), places)
+        lane = self.lane(wish)
+        notes: list[int | None] = []
+        for policy, states, key in lane.places:
+            before = states.get(key)
+            if before is None:
+                if policy.stirred_by is not None:
+                    notes.append(0)
+                    continue
+                before = policy.fresh
+            state, note = policy.take(before, wish)
+            if state is not before:
+                states[key] = state
+            notes.append(note)
+        return Permit(wish, lane, tuple(notes))
 
     def observe(
         self, permit: Permit, outcome: Outcome, *, now_ms: float, retry_after_ms: int = 0
     ) -> Permit | None:
         """The attempt is over. ACCEPTED: what is left of the permit, to be closed at its end."""
         closing = Closing(permit.wish, outcome, now_ms, retry_after_ms)
-        left = [
-            None if note is None or part.observe(closing, key=key, note=note) else note
-            for (part, key), note in zip(permit.places, permit.notes, strict=True)
-        ]
+        is_accepted, left = outcome is Outcome.ACCEPTED, list(permit.notes)
+        for number, (policy, states, key) in enumerate(permit.lane.places):
+            note = left[number]
+            if note is None or (is_accepted and policy.settles_late):
+                continue
+            left[number] = None
+            before = states.get(key)
+            if before is None:
+                stirred_by = policy.stirred_by
+                if stirred_by is not None and outcome not in stirred_by:
+                    continue
+                before = policy.fresh
+            state = policy.observe(before, closing, note=note)
+            if policy.is_idle(state, now_ms) if policy.fades else state == policy.fresh:
+                states.pop(key, None)
+            elif state is not before:
+                states[key] = state
         self._sweep_in_turn(now_ms)
-        if outcome is not Outcome.ACCEPTED or left.count(None) == len(left):
+        if not is_accepted or left.count(None) == len(left):
             return None
-        return Permit(permit.wish, tuple(left), permit.places)
+        return Permit(permit.wish, permit.lane, tuple(left))
 
     def taken(self) -> dict[str, int]:
         """Slots in use, by key."""
@@ -133,7 +170,7 @@ class Row:
 
     def keys(self, wish: Wish) -> list[str]:
         """Where something may have become free when a permit of this wish is closed."""
-        return [key for _, key in self.lane(wish).places if key]
+        return [key for _, _, key in self.lane(wish).places]
 
     def refill(self) -> None:
         """Rates may have changed: a token awaited at an old rate could be far away."""
@@ -173,14 +210,19 @@ class Row:
 class Lane:
     """The places of a row that have something to say about wishes of one kind, with their keys."""
 
-    __slots__ = ("_about", "breaker_key", "places", "slot_keys")
+    __slots__ = ("_about", "_circuits", "breaker_key", "places", "slot_keys")
 
     def __init__(self, row: Row, wish: Wish) -> None:
         keyed = [(part, part.key(wish)) for part in row.parts]
-        self.places = tuple([(part, key) for part, key in keyed if key or not part.is_keyed])
+        self.places: Places = tuple([(part.policy, part.states, key) for part, key in keyed if key])
         self.slot_keys = tuple([column.key(wish) for column in row.slots])
-        self.breaker_key = row.breaker.key(wish)
+        self.breaker_key, self._circuits = row.breaker.key(wish), row.breaker.states
         self._about = (wish.rules, wish.contract_rate, wish.pin)
+
+    @property
+    def circuit(self) -> Circuit:
+        """The breaker there, as it is now."""
+        return self._circuits.get(self.breaker_key, FRESH)
 
     def holds(self, wish: Wish) -> bool:
         """Whether this wish would get the same keys: parameters are exchanged as a whole."""

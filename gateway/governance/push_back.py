@@ -30,6 +30,8 @@ class PushBack:
     name = "push_back"
     fresh = -math.inf
     settles_late = False
+    stirred_by = frozenset({Outcome.THROTTLED})
+    fades = True
 
     def key(self, wish: Wish) -> str:
         return f"push_back:{wish.instance}/{wish.action}"

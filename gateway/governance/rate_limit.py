@@ -26,6 +26,8 @@ class RateLimit:
     name = "rate_limit"
     fresh = -math.inf
     settles_late = False
+    stirred_by = None
+    fades = True
 
     def key(self, wish: Wish) -> str:
         raise NotImplementedError

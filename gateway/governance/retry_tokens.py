@@ -34,6 +34,8 @@ class RetryTokens:
     name = "retry_tokens"
     fresh = 0.0
     settles_late = True
+    stirred_by = DRAINS
+    fades = False
 
     def key(self, wish: Wish) -> str:
         return f"retries:{wish.pin}" if wish.pin else ""

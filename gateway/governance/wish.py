@@ -9,7 +9,7 @@ from gateway.governance.outcome import Outcome
 from gateway.governance.rules import RateRules, Rules
 
 if TYPE_CHECKING:
-    from gateway.governance.policy import Part
+    from gateway.governance.governor import Lane
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,11 +35,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Permit(msgspec.Struct, frozen=True, gc=False):
-    """What was taken for a wish: at each place its note, None where it took nothing."""
+    """What was taken for a wish: at each place of its lane a note, None where nothing is left."""
 
     wish: Wish
-    notes: "tuple[int | None, ...]"
-    places: "tuple[tuple[Part, str], ...]"
+    lane: "Lane"
+    notes: tuple[int | None, ...]
 
 
 class Closing(msgspec.Struct, frozen=True, gc=False):

@@ -17,7 +17,7 @@ from gateway.engine.definition import PinMode
 from gateway.engine.events import AttemptStarted, CallCreated
 from gateway.engine.states import CallState, SessionState
 from gateway.runtime.clock import Clock
-from gateway.runtime.queueing import Waiting
+from gateway.runtime.queueing import Claim, Waiting
 from gateway.runtime.targets import Target, Targets
 
 
@@ -46,11 +46,13 @@ class Absence:
         targets.on_change(self._changed)
 
     def target(
-        self, state: SessionState, call: CallState, *, waiting: Waiting
+        self, state: SessionState, call: CallState, *, claim: Claim
     ) -> Found | AcpError | None:
         """The target; an error when nobody will serve; None while it is worth waiting."""
-        key = (waiting.session_id, waiting.call_id, waiting.attempt)
         found = self._now(state, call)
+        if not self._since and isinstance(found, Found):
+            return found  # nobody waits anywhere: the usual case
+        key = (state.opened.session_id, call.created.call_id, call.number)
         if isinstance(found, Found):
             self._forget(key)
             return found
@@ -58,7 +60,7 @@ class Absence:
         since_ms = min(self._since.setdefault(key, now_ms), self._gone_since_ms(call, now_ms))
         until_ms = max(since_ms + self._pin_grace_ms, self._attach_until_ms)
         if now_ms < until_ms:
-            self._wait(key, waiting, for_ms=until_ms - now_ms)
+            self._wait(key, claim(), for_ms=until_ms - now_ms)
             return None
         self._forget(key)
         return self._deviating(state, call) or found

@@ -8,7 +8,7 @@ its own until it is asked again.
 import asyncio
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -23,7 +23,7 @@ from gateway.engine.states import AttemptState, CallState, SessionState
 from gateway.governance import breaker, budget, deadline, retry_tokens, sandbox_demands
 from gateway.governance.rules import Rules
 from gateway.governance.verdicts import Admit, Defer, Refuse
-from gateway.governance.wish import Wish
+from gateway.governance.wish import Permit, Wish
 from gateway.runtime.absence import Absence, Found
 from gateway.runtime.claims import claim, still_waits, tell_demand
 from gateway.runtime.context import ContextMaker
@@ -31,11 +31,12 @@ from gateway.runtime.driver import Driver
 from gateway.runtime.hedging import Hedging
 from gateway.runtime.live import Live
 from gateway.runtime.open_permits import OpenPermits
-from gateway.runtime.queueing import Admission, Waiting
+from gateway.runtime.queueing import Admission, Claim, Waiting
 from gateway.runtime.sla_watch import AskBar, no_bar
 from gateway.runtime.targets import Target
 
 RulesFor = Callable[[Target], Rules]
+"""What holds for a target now."""
 
 
 class SignalsOf(Protocol):
@@ -51,7 +52,13 @@ def no_signals(state: SessionState, call: CallState, *, target: Target) -> tuple
     return ()
 
 
-"""What holds for a target now."""
+class _Asking(NamedTuple):
+    """An attempt that asks, where it would go, and the time that all of its words carry."""
+
+    live: Live
+    call: CallState
+    found: Found
+    now_ms: int
 
 
 class Admitting:
@@ -89,48 +96,67 @@ class Admitting:
         """
         if self.stopped or live.state.terminal:
             return None
-        call = live.state.calls[call_id]
-        waiting = self._name(live, call, woken=woken)
-        if recovery.outlived(call, self._driver.now_ms(live)):
+        state, now_ms = live.state, self._driver.now_ms(live)
+        call = state.calls[call_id]
+
+        def claiming() -> Waiting:
+            priority = self.step_priority.get(call.created.step_type, 0)
+            return claim(state, call, woken=woken, step_priority=priority)
+
+        if recovery.outlived(call, now_ms):
             return self._refused(
                 live, call, failure=recovery.forgotten(call), policy="idempotency_ttl"
             )
-        loop = self._contexts.loop(live.state.opened.via)
-        if loop is not None:
-            return self._refused(live, call, failure=loop, policy="via")
-        found = self._absence.target(live.state, call, waiting=waiting)
+        if state.opened.via:
+            loop = self._contexts.loop(state.opened.via)
+            if loop is not None:
+                return self._refused(live, call, failure=loop, policy="via")
+        found = self._absence.target(state, call, claim=claiming)
         if found is None:
             live.waiting.add(call_id)
             return None
         if isinstance(found, AcpError):
             return self._refused(live, call, failure=found, policy="target")
-        bar = self.bar(live.state, call, pin=_pin(found.target))
-        if bar is not None:
-            refused = self._refused(live, call, failure=bar.error, policy=BAR)
-            return msgspec.structs.replace(refused, fall_back=bar.fall_back)
-        workflow, action = live.state.workflow, call.created.action
-        demands = workflow.contract.sandbox if workflow is not None else None
-        unheld = sandbox_demands.refusal(demands, found.target.card, action=action)
-        if unheld is not None:
-            return self._refused(live, call, failure=unheld, policy="sandbox")
-        return self._ask(live, call, found=found, waiting=waiting)
+        refused = self._unfit(live, call, target=found.target)
+        if refused is not None:
+            return refused
+        asking = _Asking(live, call, found, now_ms)
+        return self._ask(asking, claiming, woken_from=woken.key if woken is not None else "")
 
-    def _ask(
-        self, live: Live, call: CallState, *, found: Found, waiting: Waiting
-    ) -> AnyEvent | None:
-        wish = self._wish(live, call, target=found.target, is_head=bool(waiting.key))
-        phase = breaker.phase_at(self.admission.row.circuit(wish), wish.now_ms)
-        if call.number == 1 and not waiting.key:
-            keys = self.admission.row.slot_keys(wish)
-            tell_demand(self.admission.demand, live.state, call=call, pin=wish.pin, keys=keys)
-        verdict = self.admission.ask(wish, waiting)
+    def _unfit(self, live: Live, call: CallState, *, target: Target) -> Refused | None:
+        """The refusal of a call that the contract keeps from this target."""
+        workflow = live.state.workflow
+        if workflow is None:
+            return None
+        contract = workflow.contract
+        if contract.sla:
+            bar = self.bar(live.state, call, pin=_pin(target))
+            if bar is not None:
+                refused = self._refused(live, call, failure=bar.error, policy=BAR)
+                return msgspec.structs.replace(refused, fall_back=bar.fall_back)
+        if contract.sandbox is None:
+            return None
+        unheld = sandbox_demands.refusal(contract.sandbox, target.card, action=call.created.action)
+        if unheld is None:
+            return None
+        return self._refused(live, call, failure=unheld, policy="sandbox")
+
+    def _ask(self, asking: "_Asking", claim: Claim, *, woken_from: str) -> AnyEvent | None:
+        live, call, found, now_ms = asking
+        row, demand = self.admission.row, self.admission.demand
+        wish = self._wish(live, call, target=found.target, now_ms=now_ms, is_head=woken_from != "")
+        lane = row.lane(wish)
+        phase = breaker.phase_at(lane.circuit, wish.now_ms)
+        if call.number == 1 and not woken_from:
+            tell_demand(demand, live.state, call=call, pin=wish.pin, keys=lane.slot_keys)
+        verdict = self.admission.ask(wish, claim, woken_from=woken_from)
+        if isinstance(verdict, Permit):
+            self.permits.put((call.created.call_id, call.number), verdict)
+            return self._started(asking, wish, phase=phase)
         if isinstance(verdict, Defer):
             live.waiting.add(call.created.call_id)
-            return None if waiting.key else self._deferred(live, call, verdict=verdict, wish=wish)
-        if isinstance(verdict, Refuse):
-            return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
-        self.permits.put((call.created.call_id, call.number), verdict)
-        return self._started(live, call, found=found, wish=wish, phase=phase)
+            return None if woken_from else self._deferred(asking, wish, verdict=verdict)
+        return self._refused(live, call, failure=verdict.error, policy=verdict.policy)
 
     def hedge(self, live: Live, call_id: str) -> AttemptStarted | None:
         """A second attempt of a call, at another instance, if one is free for it now."""
@@ -141,8 +167,9 @@ class Admitting:
         target = self._absence.another(live.state, first)
         if target is None:
             return None
+        now_ms = self._driver.now_ms(live)
         wish = msgspec.structs.replace(
-            self._wish(live, call, target=target, is_head=False), is_retry=True
+            self._wish(live, call, target=target, now_ms=now_ms), is_retry=True
         )
         permit = self.admission.start_now(wish) if self.hedging.may_hedge(wish) else None
         if permit is None:
@@ -150,7 +177,8 @@ class Admitting:
         self.hedging.hedged(wish)
         self.permits.put((call_id, call.number + 1), permit)
         phase = breaker.phase_at(self.admission.row.circuit(wish), wish.now_ms)
-        started = self._started(live, call, found=Found(target), wish=wish, phase=phase)
+        asking = _Asking(live, call, Found(target), now_ms)
+        started = self._started(asking, wish, phase=phase)
         lease = budget.lease(live.state.budget_left - 1, call.lease_most - 1)
         return msgspec.structs.replace(
             started,
@@ -165,17 +193,19 @@ class Admitting:
     def answered_well(self, live: Live, call: CallState, *, ended: AttemptEnded) -> None:
         """How long a good answer took: what a later one's hedge is reckoned by."""
         started = call.started(ended.attempt)
-        if started is None or not hedges.may_have_one(call):
+        if started is None or not self.hedging.is_on or not hedges.may_have_one(call):
             return
         target = self._absence.instance(started.instance)
         if target is None or not self._rules_for(target).hedge.share:
             return
-        wish = self._wish(live, call, target=target, is_head=False)
+        wish = self._wish(live, call, target=target, now_ms=ended.at_ms)
         self.hedging.served(wish, ended.service_ms or ended.at_ms - started.at_ms)
 
-    def _wish(self, live: Live, call: CallState, *, target: Target, is_head: bool) -> Wish:
-        created, now_ms = call.created, self._driver.now_ms(live)
-        deadline_at_ms, workflow = live.state.deadline_at(now_ms), live.state.workflow
+    def _wish(
+        self, live: Live, call: CallState, *, target: Target, now_ms: int, is_head: bool = False
+    ) -> Wish:
+        created, workflow = call.created, live.state.workflow
+        deadline_at_ms = live.state.deadline_at(now_ms)
         return Wish(
             rules=self._rules_for(target),
             step_type=created.step_type.value,
@@ -191,15 +221,9 @@ class Admitting:
             is_head=is_head,
         )
 
-    def _name(self, live: Live, call: CallState, *, woken: Waiting | None) -> Waiting:
-        now_ms = self._driver.now_ms(live)
-        priority = self.step_priority.get(call.created.step_type, 0)
-        return claim(live.state, call, woken=woken, now_ms=now_ms, step_priority=priority)
-
-    def _started(
-        self, live: Live, call: CallState, *, found: Found, wish: Wish, phase: breaker.Phase
-    ) -> AttemptStarted:
-        target, now_ms = found.target, self._driver.now_ms(live)
+    def _started(self, asking: "_Asking", wish: Wish, *, phase: breaker.Phase) -> AttemptStarted:
+        live, call, found, now_ms = asking
+        target = found.target
         return AttemptStarted(
             at_ms=now_ms,
             call_id=call.created.call_id,
@@ -215,22 +239,27 @@ class Admitting:
             signals=self.signals_of(live.state, call, target=target),
             parameter_version=wish.rules.version,
             deviation=found.deviation,
-            hedge_after_ms=self.hedging.began(wish) if hedges.may_have_one(call) else 0,
+            hedge_after_ms=self._hedge_after_ms(call, wish),
         )
+
+    def _hedge_after_ms(self, call: CallState, wish: Wish) -> int:
+        on = wish.rules.hedge.share > 0 and hedges.may_have_one(call)
+        return self.hedging.began(wish) if on else 0
 
     def _lease(self, live: Live, call: CallState, *, wish: Wish, phase: breaker.Phase) -> int:
         """What the attempt may spend. Nothing while the target fails: those behind it would go on
         repeating what the gateway itself has stopped to repeat."""
-        retries = self.admission.row.retries
-        missing = retries.state(retries.key(wish)) if retries.states else 0.0
-        if phase is not breaker.Phase.CLOSED or not retry_tokens.may_retry(
-            missing, wish.rules.retries
-        ):
+        if phase is not breaker.Phase.CLOSED:
             return 0
+        retries = self.admission.row.retries
+        if retries.states:
+            missing = retries.state(retries.key(wish))
+            if not retry_tokens.may_retry(missing, wish.rules.retries):
+                return 0
         return budget.lease(live.state.budget_left, call.lease_most)
 
-    def _deferred(self, live: Live, call: CallState, *, verdict: Defer, wish: Wish) -> Deferred:
-        now_ms = self._driver.now_ms(live)
+    def _deferred(self, asking: "_Asking", wish: Wish, *, verdict: Defer) -> Deferred:
+        _, call, _, now_ms = asking
         wait_ms = round(verdict.until_ms - wish.now_ms) if verdict.until_ms else 0
         return Deferred(
             at_ms=now_ms,
@@ -255,7 +284,7 @@ class Admitting:
         target = self._absence.next_target(live.state, call)
         if target is None:
             return Around(at_ms=at_ms)
-        wish = self._wish(live, call, target=target, is_head=False)
+        wish = self._wish(live, call, target=target, now_ms=at_ms)
         row, signals = self.admission.row, target.signals
         circuit, missing = row.circuit(wish), row.retries.state(row.retries.key(wish))
         return Around(
@@ -274,7 +303,7 @@ class Admitting:
         target = self._absence.next_target(live.state, call)
         if target is None:
             return True
-        wish = self._wish(live, call, target=target, is_head=False)
+        wish = self._wish(live, call, target=target, now_ms=self._driver.now_ms(live))
         row = self.admission.row
         verdict = row.check(wish)
         if not isinstance(verdict, Admit):

@@ -1,6 +1,7 @@
-"""What a call brings to the place it waits at: its name, its rank, its time, and where it goes.
+"""What a call brings to the place it waits at: its name, its rank, and where it goes.
 
-Made anew each time it asks: a session that has begun meanwhile ranks before those that have not.
+Made anew each time it has to wait: a session that has begun meanwhile ranks before those that
+have not.
 """
 
 from gateway.engine.states import CallState, Phase, SessionState
@@ -15,12 +16,10 @@ def claim(
     call: CallState,
     *,
     woken: Waiting | None,
-    now_ms: int,
     step_priority: int = 0,
 ) -> Waiting:
     """The call's next attempt as it stands in a line; `woken`: how it stood in one before."""
     opened = state.opened
-    deadline_at_ms = state.deadline_at(now_ms)
     under_way = len(state.calls) > 1 or bool(call.attempts)
     return Waiting(
         session_id=opened.session_id,
@@ -32,7 +31,6 @@ def claim(
         rank_ms=sharing.rank_ms(
             opened.at_ms, opened.priority, step_priority=step_priority, under_way=under_way
         ),
-        left_ms=max(1, deadline_at_ms - now_ms) if deadline_at_ms else 0,
     )
 
 

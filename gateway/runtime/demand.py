@@ -153,7 +153,12 @@ class Demand:
         session.position = max(session.position, step)
         if planned is not None:
             session.used.add((step, planned))
-        if not session.visits:
+        visits = session.visits
+        if not visits:
+            return
+        if visits[0].step == step and visits[0].keys == keys:  # as foreseen: the usual case
+            self._count(visits[:1], -1)
+            del visits[0]
             return
         here = next((v for v in session.visits if v.step == step and v.keys == keys), None)
         over = [v for v in session.visits if v.step < step or v is here]

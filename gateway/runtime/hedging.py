@@ -18,6 +18,11 @@ class Hedging:
     def __init__(self) -> None:
         self._tails: dict[str, Tail] = {}
 
+    @property
+    def is_on(self) -> bool:
+        """Whether a call that may be hedged has begun lately."""
+        return bool(self._tails)
+
     def began(self, wish: Wish) -> int:
         """A first attempt starts: after how long to think of a hedge, 0: never."""
         rules = wish.rules.hedge

@@ -16,8 +16,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt in a line, by name: whoever wakes it looks the session up again.
 
     `key`: the line it was woken from; empty for one that waits for a component. `rank_ms`: its
-    place (`sharing.rank_ms`). `left_ms`: what its session has left, 0 without a deadline. `order`:
-    when it came, as its line counts; who must go back keeps it.
+    place (`sharing.rank_ms`). `order`: when it came, as its line counts; who must go back keeps it.
     """
 
     session_id: str
@@ -26,7 +25,6 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     key: str = ""
     rank_ms: int = 0
-    left_ms: int = 0
     order: int = 0
 
 

@@ -7,6 +7,7 @@ refused at once; a full queue makes room by the claims of those who stand in it.
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -26,6 +27,8 @@ from gateway.runtime.lines import Lines, Waiting, WeightOf
 __all__ = ["Admission", "Load", "Waiting"]
 
 Wake = Callable[[Waiting], None]
+Claim = Callable[[], Waiting]
+"""How an attempt stands in a line, made where it has to stand in one."""
 WAIT_MS_LEAST = 0.05
 """A timer for less finds the clock where it was: it would be set again and again."""
 
@@ -70,23 +73,24 @@ class Admission:
         """The row's clock, which never jumps."""
         return self._clock.monotonic_ms()
 
-    def ask(self, wish: Wish, waiting: Waiting) -> Permit | Defer | Refuse:
-        """Admit (close the permit with `observe`), defer (queued) or refuse.
+    def ask(self, wish: Wish, claim: Claim, *, woken_from: str = "") -> Permit | Defer | Refuse:
+        """Admit (close the permit with `observe`), defer (queued, as `claim` says) or refuse.
 
-        Who was woken and does not start lets the next one try: `wake_one(waiting.key)`.
+        Who was `woken_from` a line and does not start lets the next one try: `wake_one`.
         """
         verdict = self.row.check(wish)
         match verdict:
             case Admit():
-                return self._start(wish, waiting)
+                return self._start(wish, woken_from)
             case Defer():
+                waiting = claim()
                 in_vain = self._in_vain(verdict.key, wish, waiting=waiting)
                 if in_vain is not None:
                     return in_vain
                 self._defer(verdict, wish, waiting=waiting)
                 return verdict
             case Refuse():
-                return self._make_room(verdict, wish, waiting=waiting)
+                return self._make_room(verdict, wish, waiting=claim())
 
     def start_now(self, wish: Wish) -> Permit | None:
         """Admit, or nothing: for whom it is not worth waiting."""
@@ -99,16 +103,16 @@ class Admission:
 
         For a long operation that was only accepted the rest of the permit, still to be closed.
         """
-        now_ms, wish = self.now_ms(), permit.wish
-        before = self.row.circuit(wish)
+        now_ms, wish, lane = self.now_ms(), permit.wish, permit.lane
+        before = lane.circuit
         rest = self.row.observe(permit, outcome, now_ms=now_ms, retry_after_ms=retry_after_ms)
-        after = self.row.circuit(wish)
+        after = lane.circuit
         if after is not before and after.phase is not before.phase:
             self.on_breaker(wish.pin, after.phase)
         held = permit.notes[-1] is not None  # not of an operation whose slot came back before
         if held and outcome not in (Outcome.NOT_SENT, Outcome.UNREACHED):
-            well, keys = outcome is Outcome.SUCCEEDED, self.row.slot_keys(wish)
-            self.demand.served(keys, now_ms - wish.now_ms, well=well, now_ms=now_ms)
+            held_ms, well = now_ms - wish.now_ms, outcome is Outcome.SUCCEEDED
+            self.demand.served(lane.slot_keys, held_ms, well=well, now_ms=now_ms)
         if self._queues:
             for key in self.row.keys(wish):
                 self.wake_one(key)
@@ -153,29 +157,29 @@ class Admission:
 
     # ---- the verdicts ---------------------------------------------------------------------------
 
-    def _start(self, wish: Wish, waiting: Waiting) -> Permit | Refuse:
+    def _start(self, wish: Wish, woken_from: str) -> Permit | Refuse:
         place = self.row.slot_keys(wish)[-1]
         needed_ms = self.demand.service(place).fastest_ms
-        if waiting.left_ms and waiting.left_ms < needed_ms:
+        if wish.patience_ms < needed_ms:
             self.demand.doubt(place)
-            return deadline.too_late(waiting.left_ms, needed_ms=needed_ms)
+            return deadline.too_late(wish.patience_ms, needed_ms=needed_ms)
         permit = self.row.take(wish)
-        if waiting.key:
-            self.wake_one(waiting.key)
+        if woken_from:
+            self.wake_one(woken_from)
         return permit
 
     def _in_vain(self, key: str, wish: Wish, *, waiting: Waiting) -> Refuse | None:
         """The refusal of an attempt whose session would be over before its turn has come."""
         limit = self.row.limit_at(key, wish)
-        if not waiting.left_ms or not limit:
+        if wish.patience_ms == math.inf or not limit:
             return None
         queue, demand = self._queues.get(key), self.demand
         ahead = queue.ahead_of(waiting) if queue else 0
         waits_ms = ahead * demand.service(key).mean_ms / limit
         needed_ms = waits_ms + demand.service(self.row.slot_keys(wish)[-1]).fastest_ms
-        if waiting.left_ms >= needed_ms:
+        if wish.patience_ms >= needed_ms:
             return None
-        return queue_delay.hopeless(waiting.left_ms, needed_ms=needed_ms)
+        return queue_delay.hopeless(wish.patience_ms, needed_ms=needed_ms)
 
     def _make_room(self, verdict: Refuse, wish: Wish, *, waiting: Waiting) -> Defer | Refuse:
         """A full queue: whoever has the weakest claim goes, which may be the newcomer."""

@@ -29,7 +29,7 @@ def states_of(row: Row) -> dict[str, object]:
 
 def test_the_row_names_what_is_asked_in_order() -> None:
     assert [part.name for part in Row().parts] == [
-        *("deadline", "breaker", "retry_tokens", "push_back"),
+        *("breaker", "retry_tokens", "push_back"),
         *("rate_limit", "rate_limit", "rate_limit", "concurrency", "concurrency"),
     ]
 
@@ -78,14 +78,14 @@ def test_what_was_not_sent_gives_back_token_and_probe() -> None:
     row.observe(row.take(wish(FRAGILE)), Outcome.FAILED, now_ms=0)
     at_ms = row.circuit(wish(FRAGILE)).until_ms
     probe = wish(FRAGILE, now_ms=at_ms)
-    bucket = dict(row.parts[5].states)  # type: ignore[attr-defined]
+    bucket = dict(row.parts[4].states)
     for _ in range(50):
         assert row.check(probe) is ADMIT
         permit = row.take(probe)
         assert isinstance(row.check(probe), Defer), "one probe at a time"
         row.observe(permit, Outcome.NOT_SENT, now_ms=at_ms)
         assert row.circuit(probe).phase is Phase.HALF_OPEN
-    assert row.parts[5].states in ({}, bucket)  # type: ignore[attr-defined]
+    assert row.parts[4].states in ({}, bucket)
 
 
 def test_an_operation_frees_its_slot_at_once_and_judges_its_target_at_its_end() -> None:

@@ -51,7 +51,7 @@ class Gate:
         return wish(self.rules[name], instance=name, is_head=is_head)
 
     def _ask(self, wish: Wish, waiting: Waiting) -> type:
-        found = self.admission.ask(wish, waiting)
+        found = self.admission.ask(wish, lambda: waiting, woken_from=waiting.key)
         if isinstance(found, Permit):
             self.permits[wish.instance].append(found)
         return type(found)
@@ -154,7 +154,7 @@ def test_a_full_queue_refuses_and_counts_nothing() -> None:
     admission = Admission(ManualClock())
     rules = Rules(queues=QUEUES | {"TOOL": Slots(limit=1, max_waiting=1)})
     waiting = Waiting(session_id="s", call_id="c", attempt=1, tenant="t")
-    verdicts = [type(admission.ask(wish(rules), waiting)) for _ in range(3)]
+    verdicts = [type(admission.ask(wish(rules), lambda: waiting)) for _ in range(3)]
     assert verdicts == [Permit, Defer, Refuse]
     assert (admission.row.taken()[TOOL], admission.depth(TOOL)) == (1, 1)
 
