@@ -19,6 +19,8 @@ class CallBook:
     out: set[int] = field(default_factory=set)
     sent: int = 0
     started_at: int = 0
+    syncs_at_start: int = 0
+    """How many the disk had ended when its latest attempt was admitted."""
     first_sent_ms: int | None = None
     least_lease: int | None = None
     doubtful: bool = False
@@ -32,8 +34,9 @@ class CallBook:
         if not event.not_sent and event.side_effect is not SideEffect.NONE:
             self.doubtful = True
 
-    def starts(self, event: AttemptStarted, sequence: int) -> None:
+    def starts(self, event: AttemptStarted, sequence: int, *, syncs: int) -> None:
         self.number = event.attempt
+        self.syncs_at_start = syncs
         self.out.add(event.attempt)
         self.started_at = sequence
         if self.first_sent_ms is None:

@@ -46,6 +46,9 @@ WAIT_S_MAX = 20.0
 """Longer than any queue of a world takes to empty; a session of 20 to 40 s tells the difference."""
 SLACK_MS = 10_000
 """Gateways that are down, stopped or slow end no session meanwhile."""
+SYNCS_MAX = 3
+"""What an attempt waits for at most: a sync that had begun before its record was written, the one
+that covers it, and one more where another record was written before anybody asked."""
 AFTER_END = (FeedbackGiven, Late, SessionErased)
 
 
@@ -72,6 +75,7 @@ class Laws:
         self._state: SessionState
         self._covered: dict[str, int] = {}
         self._unsynced: dict[str, int] = {}
+        self._syncs = 0
         self._rules: dict[type, Callable[[AnyEvent], None]] = {
             CallCreated: self._call_created,
             AttemptStarted: self._attempt_started,
@@ -182,7 +186,7 @@ class Laws:
         keyed = created.idempotency is Idempotency.BY_KEY and first_ms is not None and ttl_ms
         if keyed and event.at_ms - (first_ms or 0) >= ttl_ms:
             self.broken("never after the key's time", created.action, session=session_id)
-        call.starts(event, state.sequence)
+        call.starts(event, state.sequence, syncs=self._syncs)
         if not self.is_reading_back:
             self.targets.started(event)
 
@@ -322,6 +326,11 @@ class Laws:
             self.broken("append first, act second", what, session=session_id)
         if state.ending is not None or book.is_over or book.is_cancelled:
             self.broken("nothing is sent after a cancel", context.call_id, session=session_id)
+        waited = self._syncs - call.syncs_at_start
+        harmless = state.calls[context.call_id].created.idempotency is Idempotency.NATURAL
+        if waited > (0 if harmless else SYNCS_MAX):
+            what = f"it waited while {waited} syncs came to their end"
+            self.broken("what may leave leaves", what, session=session_id)
         self._in_time(state, context.timeout_ms, session_id=session_id)
         if bytes(outgoing.body) != call.body or context.body_digest != call.digest:
             self.broken("the same bytes under the same key", context.call_id, session=session_id)
@@ -340,8 +349,8 @@ class Laws:
         if limit and count > limit:
             self.broken("permits bound what is in flight", f"{count} at {place}, limit {limit}")
 
-    def arrives(self, place: str, limits: Limits) -> None:
-        self.targets.arrives(place, limits)
+    def arrives(self, call_id: str, attempt: int) -> None:
+        self.targets.arrives((call_id, attempt))
 
     def struck(self, session_id: str, fault: str) -> None:
         book = self.books.get(session_id)
@@ -373,6 +382,7 @@ class Laws:
             if sequence > book.durable:
                 book.durable = sequence
         self._covered = {}
+        self._syncs += 1
 
     def lines_kept(self, lines: Sequence[bytes]) -> None:
         """Trajectories reached a file: once each, and only what a power cut leaves."""

@@ -24,6 +24,14 @@ def _sends_at_once(before: Any) -> Any:
     return lambda self, live, command: self._send(live, command)
 
 
+def _waits_for_the_disk(before: Any) -> Any:
+    def send(self: Any, live: Any, command: Send) -> None:
+        live.unwritten += 1
+        self._driver.committer.after_sync(lambda: self._send_synced(live, command))
+
+    return send
+
+
 def _synced_when_written(before: Any) -> Any:
     return lambda self: self.written()
 
@@ -199,6 +207,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
         laws=(APPEND,),
         story="WRITEs leave with their record, not behind its sync",
         make=_sends_at_once,
+    ),
+    "reads-wait-for-the-disk": Mutant(
+        place="gateway.runtime.executors:Executors._send_when_safe",
+        laws=("what may leave leaves",),
+        story="READs wait for a sync that they do not need",
+        make=_waits_for_the_disk,
     ),
     "act-before-write": Mutant(
         place="gateway.runtime.committer:Committer.after_write",

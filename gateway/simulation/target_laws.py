@@ -1,6 +1,8 @@
 """Laws of a target: its breaker, its probes, its rate, as seen from what is started and sent.
 
-Counted anew in every life, because a start judges every target afresh.
+Counted anew in every life, because a start judges every target afresh. A rate is one of admissions:
+what is admitted leaves when its record is on disk, so that calls come as much later as syncs take,
+and no law of time can be held where they arrive. `laws` holds that none waits for more than that.
 """
 
 import math
@@ -8,18 +10,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from acp_spec.model.card import Limits
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, Reason
 from gateway.engine.events import AttemptEnded, AttemptStarted, OperationEnded
+from gateway.simulation.cards import RATES
 
 LEAST_FAILURES: Final = 5
 """No breaker of the default rules opens for fewer failures of its target."""
 PATIENCE_S: Final = 10.0
 """A probe that takes longer does not keep the next one out."""
-SLACK_S: Final = 0.005
-"""Between a token and the send behind it."""
+ROUNDING_S: Final = 1e-6
+"""The row counts in milliseconds, and these laws in seconds."""
 
+Address = tuple[str, int]
 Broken = Callable[[str, str], None]
 
 
@@ -30,19 +33,23 @@ class TargetLaws:
         self._now_s = now_s
         self._broken = broken
         self._failures: Counter[str] = Counter()
-        self._probes: dict[str, dict[tuple[str, int], float]] = {}
-        self._instances: dict[tuple[str, int], str] = {}
+        self._probes: dict[str, dict[Address, float]] = {}
+        self._instances: dict[Address, str] = {}
         self._full_at_s: dict[str, float] = {}
+        self._unused: dict[Address, tuple[str, float]] = {}
+        """Tokens of those who have not reached their target: (instance, seconds a token)."""
 
     def life_ended(self) -> None:
         self._failures.clear()
         self._probes.clear()
         self._instances.clear()
         self._full_at_s.clear()
+        self._unused.clear()
 
     def started(self, event: AttemptStarted) -> None:
         """An attempt was admitted."""
         self._instances[event.call_id, event.attempt] = event.instance
+        self._takes_token(event, RATES.get(event.component, 0.0))
         if event.breaker == "open":
             self._broken("nothing is sent through an open breaker", event.instance)
         if event.breaker != "half_open":
@@ -58,6 +65,7 @@ class TargetLaws:
 
     def ended(self, event: AttemptEnded) -> None:
         address = (event.call_id, event.attempt)
+        self._token_back(address)
         instance = self._instances.pop(address, "")
         self._probes.get(instance, {}).pop(address, None)
         self._failed(instance, event.error)
@@ -65,6 +73,8 @@ class TargetLaws:
     def operation_ended(self, instance: str, event: OperationEnded) -> None:
         """Its permit judges the target only now."""
         self._failed(instance, event.error)
+        for address in [one for one in self._unused if one[0] == event.call_id]:
+            self._token_back(address)  # it waited for its sync while a call-back ended the call
 
     def _failed(self, instance: str, failure: AcpError | None) -> None:
         if failure is None or failure.boundary is Boundary.GATEWAY:
@@ -72,14 +82,28 @@ class TargetLaws:
         if failure.reason != Reason.CANCELLED.value:
             self._failures[instance] += 1
 
-    def arrives(self, place: str, limits: Limits) -> None:
-        """An attempt reaches the target: as many a second as its card says, in short bursts."""
-        if limits.max_rate_per_s <= 0:
+    # ---- rates -------------------------------------------------------------------------------
+
+    def _takes_token(self, event: AttemptStarted, per_second: float) -> None:
+        """As many are admitted a second as the card says, in short bursts."""
+        if per_second <= 0:
             return
-        interval_s = 1.0 / limits.max_rate_per_s
-        burst = max(1, math.ceil(limits.max_rate_per_s / 10.0))
-        now_s = self._now_s()
-        full_at_s = self._full_at_s.get(place, -math.inf)
-        if now_s < full_at_s - (burst - 1) * interval_s - SLACK_S:
-            self._broken("rates are kept", f"{place} gets more than {limits.max_rate_per_s:g} a s")
-        self._full_at_s[place] = max(full_at_s, now_s) + interval_s
+        interval_s = 1.0 / per_second
+        burst = max(1, math.ceil(per_second / 10.0))
+        instance, now_s = event.instance, self._now_s()
+        full_at_s = self._full_at_s.get(instance, -math.inf)
+        if now_s < full_at_s - (burst - 1) * interval_s - ROUNDING_S:
+            what = f"{event.component} at {instance} is asked more than {per_second:g} times a s"
+            self._broken("rates are kept", what)
+        self._full_at_s[instance] = max(full_at_s, now_s) + interval_s
+        self._unused[event.call_id, event.attempt] = instance, interval_s
+
+    def arrives(self, address: Address) -> None:
+        """An attempt reaches its target: its token is used."""
+        self._unused.pop(address, None)
+
+    def _token_back(self, address: Address) -> None:
+        """Nothing reached the target: the token is there for another one."""
+        instance, interval_s = self._unused.pop(address, ("", 0.0))
+        if instance:
+            self._full_at_s[instance] -= interval_s

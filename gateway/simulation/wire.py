@@ -107,7 +107,7 @@ class SimulatedConnection:
             answer = failed(refused, outgoing.effect, answered=False, not_sent=True)
             self._answer_in(ASKING_S / 2, flight, answer=answer)
         else:
-            town.judge.arrives(place.url, place.card.limits)
+            town.judge.arrives(*flight.key)
             self._fly(flight)
 
     def _struck(self, flight: Flight, fault: str) -> None:
