@@ -11,7 +11,7 @@ from acp_spec.model.enums import Boundary, Mode, StepRole, StepStatus, Verdict
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import Payload, payload
 from acp_spec.model.plan import SubGoal
-from gateway.engine import calls, endings, sub_goals
+from gateway.engine import calls, endings, side_effects, sub_goals
 from gateway.engine.contract_checks import violation
 from gateway.engine.definition import Condition, Require, Step
 from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
@@ -67,19 +67,21 @@ def _condition(
         where = f"step {step.name!r}, condition"
         text = condition.expression.text
         failure = violation(where, condition.line, text=text, problem=problem)
-        return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
-    return _step_ended(step, world, status=StepStatus.SKIPPED, reason="its condition is false")
+        return _failed_step(state, step, failure=failure, world=world)
+    return StepEnded(
+        at_ms=world.at_ms,
+        step=step.name,
+        status=StepStatus.SKIPPED,
+        reason="its condition is false",
+    )
 
 
-def _step_ended(
-    step: Step,
-    world: World,
-    *,
-    status: StepStatus,
-    error: AcpError | None = None,
-    reason: str = "",
+def _failed_step(
+    state: SessionState, step: Step, *, failure: AcpError | None, world: World
 ) -> StepEnded:
-    return StepEnded(at_ms=world.at_ms, step=step.name, status=status, error=error, reason=reason)
+    """A step may fail after its calls did their work: the error says so."""
+    told = failure and side_effects.of_step(failure, state, step=step.name)
+    return StepEnded(at_ms=world.at_ms, step=step.name, status=StepStatus.FAILED, error=told)
 
 
 def _single(
@@ -96,7 +98,7 @@ def _single(
         return rejected
     if found.status is StepStatus.SUCCEEDED:
         return (_close(state, step, world=world),)
-    return (_step_ended(step, world, status=StepStatus.FAILED, error=found.error),)
+    return (_failed_step(state, step, failure=found.error, world=world),)
 
 
 def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent:
@@ -108,10 +110,10 @@ def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent
         except ExpressionError as problem:
             where = f"step {step.name!r}, input_mapping.{mapping.field}"
             failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
-            return _step_ended(step, world, status=StepStatus.FAILED, error=failure)
+            return _failed_step(state, step, failure=failure, world=world)
     made = calls.for_step(state, step, fields=fields, world=world)
     if isinstance(made, AcpError):
-        ended = _step_ended(step, world, status=StepStatus.FAILED, error=made)
+        ended = _failed_step(state, step, failure=made, world=world)
         return msgspec.structs.replace(ended, mapped=refused_values(made))
     return made
 
@@ -124,7 +126,7 @@ def _over_plan(
     if plan is None:
         message = f"step {step.plan!r} gave no plan to execute"
         failure = error(Reason.CONTRACT_VIOLATION, message, boundary=Boundary.GATEWAY)
-        return (_step_ended(step, world, status=StepStatus.FAILED, error=failure),)
+        return (_failed_step(state, step, failure=failure, world=world),)
     begun = [
         _begin(state, step, entry=entry, goal=goal, world=world)
         for goal in sub_goals.ready(plan, entry)
@@ -139,7 +141,7 @@ def _over_plan(
     failed = [goal.id for goal in plan.sub_goals if _failed(entry, goal.id)]
     if _is_failure(step, states):
         first = entry.sub_goals[failed[0]].error
-        return (_step_ended(step, world, status=StepStatus.FAILED, error=first),)
+        return (_failed_step(state, step, failure=first, world=world),)
     return (_close(state, step, world=world),)
 
 
@@ -182,7 +184,7 @@ def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
     """End a step that succeeded: write its variables, note what a RETRY may not repeat."""
     variables = _variables(state, step, world=world) if step.output_mapping else {}
     if isinstance(variables, AcpError):
-        return _step_ended(step, world, status=StepStatus.FAILED, error=variables)
+        return _failed_step(state, step, failure=variables, world=world)
     return StepEnded(
         at_ms=world.at_ms,
         step=step.name,

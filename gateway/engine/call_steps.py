@@ -10,7 +10,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import SessionStatus, SideEffect, StepStatus
 from acp_spec.model.errors import Reason
 from acp_spec.model.recovery import Option, Trigger
-from gateway.engine import hedges, outcomes, recovery
+from gateway.engine import hedges, outcomes, recovery, side_effects
 from gateway.engine.commands import (
     Advance,
     Call,
@@ -139,7 +139,7 @@ def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
         call,
         attempts=attempts,
         stands_on=0 if ended.number == attempts[-1].number else ended.number,
-        side_effect=_joined(attempts),
+        side_effect=_over(attempts),
         retries_left=max(0, call.retries_left - spent),
     )
     beside = hedges.goes_on(state, call, event=event)
@@ -165,10 +165,9 @@ def _return_lease(state: SessionState, attempt: AttemptState, *, event: AttemptE
     return spent
 
 
-def _joined(attempts: tuple[AttemptState, ...]) -> SideEffect:
-    """The side effect of a call over its attempts: what one of them did stays done."""
-    order = (SideEffect.NONE, SideEffect.UNKNOWN, SideEffect.PERFORMED)
-    return max((attempt.side_effect for attempt in attempts), key=order.index)
+def _over(attempts: tuple[AttemptState, ...]) -> SideEffect:
+    """The side effect of a call over its attempts."""
+    return side_effects.joined(attempt.side_effect for attempt in attempts)
 
 
 def _failed(state: SessionState, call: CallState, *, trigger: Trigger) -> list[Command]:
@@ -210,7 +209,7 @@ def operation_ended(state: SessionState, event: OperationEnded) -> list[Command]
     accepted = call.attempt
     assert accepted is not None, "an operation was accepted by an attempt"
     attempts = call.with_attempt(replace(accepted, operation=event, side_effect=event.side_effect))
-    call = replace(call, attempts=attempts, side_effect=_joined(attempts), phase=Phase.SENT)
+    call = replace(call, attempts=attempts, side_effect=_over(attempts), phase=Phase.SENT)
     state.calls[event.call_id] = call
     commands = _resume(state)
     if event.error is None:
@@ -269,7 +268,7 @@ def late(state: SessionState, event: Late) -> list[Command]:
         else attempt
         for attempt in call.attempts
     )
-    state.calls[event.call_id] = replace(call, attempts=attempts, side_effect=_joined(attempts))
+    state.calls[event.call_id] = replace(call, attempts=attempts, side_effect=_over(attempts))
     return [Record()] if state.terminal else []
 
 
@@ -315,7 +314,7 @@ def settle_failed(state: SessionState, call: CallState) -> None:
         call,
         phase=Phase.SETTLED,
         status=StepStatus.FAILED,
-        error=outcomes.last_error(call),
+        error=side_effects.of_call(outcomes.last_error(call), call),
     )
     state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)
@@ -324,6 +323,11 @@ def settle_failed(state: SessionState, call: CallState) -> None:
 def settle_cancelled(state: SessionState, call: CallState) -> None:
     """The session ends before this call had an outcome of its own."""
     failure = outcomes.last_error(call, error(Reason.CANCELLED, "the session ended before this"))
-    settled = replace(call, phase=Phase.SETTLED, status=StepStatus.CANCELLED, error=failure)
+    settled = replace(
+        call,
+        phase=Phase.SETTLED,
+        status=StepStatus.CANCELLED,
+        error=side_effects.of_call(failure, call),
+    )
     state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)

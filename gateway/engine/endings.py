@@ -10,6 +10,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary, SessionStatus
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import ABSENT, Payload, payload
+from gateway.engine import side_effects
 from gateway.engine.contract_checks import input_problem, output_problem, violation
 from gateway.engine.definition import Mapping
 from gateway.engine.events import AnyEvent, SessionEnded
@@ -32,7 +33,7 @@ def ended(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     end = SessionEnded(
         at_ms=world.at_ms,
         status=ending.status,
-        error=ending.error,
+        error=ending.error and side_effects.of_session(ending.error, state),
         output=ending.output,
         fell_back=ending.fell_back,
     )
@@ -44,7 +45,7 @@ def succeeded(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     mapping = state.workflow.output if state.workflow else None
     output = _evaluated(state, world, mapping=mapping)
     if isinstance(output, AcpError):
-        return (_failed(world, output),)
+        return (_failed(state, world, failure=output),)
     contract = _contract(state)
     breach = output_problem(contract, bytes(output))
     if breach is None:
@@ -52,7 +53,7 @@ def succeeded(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     told = validation(state, breach.message, author=OUTPUT_CHECK)
     if contract.on_output_breach is OnOutputBreach.FALLBACK:
         return (*told, _fallen_back(state, world))
-    return (*told, _failed(world, breach))
+    return (*told, _failed(state, world, failure=breach))
 
 
 def refused_input(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
@@ -64,7 +65,9 @@ def refused_input(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     problem = input_problem(state.workflow, bytes(state.opened.input))
     if problem is None:
         return ()
-    return (_failed(world, msgspec.structs.replace(problem, boundary=Boundary.GATEWAY)),)
+    return (
+        _failed(state, world, failure=msgspec.structs.replace(problem, boundary=Boundary.GATEWAY)),
+    )
 
 
 def _fallen_back(state: SessionState, world: World) -> SessionEnded:
@@ -72,12 +75,16 @@ def _fallen_back(state: SessionState, world: World) -> SessionEnded:
     fallback = state.workflow.fallback if state.workflow else None
     if fallback is None:
         failure = error(Reason.CONTRACT_VIOLATION, NO_FALLBACK, boundary=Boundary.GATEWAY)
-        return _failed(world, failure)
+        return _failed(state, world, failure=failure)
     output = _evaluated(state, world, mapping=fallback.output)
     if isinstance(output, AcpError):
-        return _failed(world, output)
+        return _failed(state, world, failure=output)
     breach = output_problem(_contract(state), bytes(output))
-    return _given(world, output, fell_back=True) if breach is None else _failed(world, breach)
+    return (
+        _given(world, output, fell_back=True)
+        if breach is None
+        else _failed(state, world, failure=breach)
+    )
 
 
 def _evaluated(state: SessionState, world: World, *, mapping: Mapping | None) -> Payload | AcpError:
@@ -100,5 +107,6 @@ def _given(world: World, output: Payload, *, fell_back: bool) -> SessionEnded:
     )
 
 
-def _failed(world: World, failure: AcpError) -> SessionEnded:
-    return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=failure)
+def _failed(state: SessionState, world: World, *, failure: AcpError) -> SessionEnded:
+    told = side_effects.of_session(failure, state)
+    return SessionEnded(at_ms=world.at_ms, status=SessionStatus.FAILED, error=told)

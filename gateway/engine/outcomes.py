@@ -17,6 +17,7 @@ from acp_spec.model.calls import (
 from acp_spec.model.enums import Boundary, SideEffect, StepRole, StepStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.payload import Payload
+from gateway.engine import side_effects
 from gateway.engine.plan_check import plan_problem
 from gateway.engine.states import (
     CallState,
@@ -66,7 +67,8 @@ def _planned(state: SessionState, call: CallState, *, answer: PlanResponse) -> C
 
 
 def _broken(call: CallState, failure: AcpError) -> CallState:
-    return replace(call, phase=Phase.SETTLED, status=StepStatus.FAILED, error=failure)
+    told = side_effects.of_call(failure, call)
+    return replace(call, phase=Phase.SETTLED, status=StepStatus.FAILED, error=told)
 
 
 def last_error(call: CallState, default: AcpError | None = None) -> AcpError:

@@ -4,7 +4,15 @@ import copy
 
 from acp_spec.model.enums import Effect, Idempotency, SideEffect
 from gateway.engine import replay, shards, views
-from gateway.engine.events import AnyEvent, AttemptEnded, AttemptStarted, CallCreated, Late
+from gateway.engine.events import (
+    AnyEvent,
+    AttemptEnded,
+    AttemptStarted,
+    CallCreated,
+    Late,
+    OperationEnded,
+    SessionEnded,
+)
 from gateway.engine.states import RETRIES_PER_CALL, Phase, SessionState
 from gateway.engine.step import step
 from gateway.engine.tests.playing import Play
@@ -78,6 +86,29 @@ def check_end(play: Play) -> None:
     spent = sum(e.retries_spent for e in play.journal if isinstance(e, AttemptEnded))
     assert retries + spent <= state.opened.retry_budget
     assert play.ended <= 1
+    check_told(play)
+
+
+def check_told(play: Play) -> None:
+    """The error of a session never says less than what its answers said was done."""
+    last: dict[tuple[str, int], SideEffect] = {}
+    for event in play.journal:
+        if isinstance(event, SessionEnded):
+            break
+        if not isinstance(event, (AttemptEnded, OperationEnded, Late)):
+            continue
+        attempt = (event.call_id, event.attempt)
+        if not isinstance(event, Late) or last[attempt] is SideEffect.UNKNOWN:
+            last[attempt] = event.side_effect
+    failure = play.state.error
+    if failure is None:
+        return
+    if SideEffect.PERFORMED in last.values():
+        assert failure.side_effect is SideEffect.PERFORMED
+    elif SideEffect.UNKNOWN in last.values():
+        assert failure.side_effect is SideEffect.UNKNOWN
+    else:
+        assert failure.side_effect is SideEffect.NONE
 
 
 def check_replay(play: Play) -> None:
