@@ -57,12 +57,14 @@ class Station(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `ahead`: calls there, waiting, or still to come of those admitted. `stalled_ms`:
     for how long nothing has ended there although calls wait: means say nothing of a hang.
+    `service_ms` is the mean of a call, `fastest_ms` its fastest lately.
     """
 
     step: int
     limit: int
     ahead: float = 0.0
     service_ms: float = 0.0
+    fastest_ms: float = 0.0
     stalled_ms: float = 0.0
     share: float = 1.0
 
@@ -75,16 +77,21 @@ class Station(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`wait_ms` of `whole_ms` is waiting; `floor_ms`: one call where it waits longest."""
+    """`wait_ms` of `whole_ms` is waiting; `floor_ms`: one call where it waits longest.
+
+    `least_ms`: what it takes with nobody before it and everybody at their fastest.
+    """
 
     wait_ms: float = 0.0
     whole_ms: float = 0.0
     floor_ms: float = 0.0
+    least_ms: float = 0.0
 
 
 def forecast(stations: Iterable[Station]) -> Forecast:
     """The way through these stations, ordered by step; those of one step are passed together."""
     begin_ms = end_ms = wait_ms = waits_here_ms = longest_ms = floor_ms = 0.0
+    least: dict[int, float] = {}
     step = -1
     for station in stations:
         if station.step != step:
@@ -96,7 +103,14 @@ def forecast(stations: Iterable[Station]) -> Forecast:
             )
         waits_ms = max(0.0, station.free_after_ms - begin_ms) * station.share
         waits_here_ms = max(waits_here_ms, waits_ms)
+        if station.share >= 1:  # what may be left out takes no time at the least
+            least[step] = max(least.get(step, 0.0), station.fastest_ms)
         end_ms = max(end_ms, begin_ms + waits_ms + station.service_ms * station.share)
         if waits_ms > longest_ms:
             longest_ms, floor_ms = waits_ms, station.service_ms
-    return Forecast(wait_ms=wait_ms + waits_here_ms, whole_ms=end_ms, floor_ms=floor_ms)
+    return Forecast(
+        wait_ms=wait_ms + waits_here_ms,
+        whole_ms=end_ms,
+        floor_ms=floor_ms,
+        least_ms=sum(least.values()),
+    )

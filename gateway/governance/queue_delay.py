@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Boundary
+from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.errors import AcpError, Reason
 from gateway.governance.verdicts import ADMIT, Refuse, Verdict
 
@@ -73,12 +73,14 @@ class Newcomer(msgspec.Struct, frozen=True, kw_only=True):
     """Who wants in: what it would wait, what it would need in all, and its part of the target.
 
     `floor_ms`: one call of the busiest place; below it no slot has even one waiting for it.
+    `least_ms`: what it would take with nobody before it.
     """
 
     wait_ms: float
     whole_ms: float
     deadline_ms: int
     floor_ms: float = 0.0
+    least_ms: float = 0.0
     allowance: float = 1.0
     crowds: bool = False
 
@@ -88,7 +90,10 @@ def check(standing: Standing, law: QueueDelay, *, newcomer: Newcomer) -> Verdict
     if not law.target_ms:
         return ADMIT
     most_ms = newcomer.deadline_ms * DEADLINE_SHARE
-    if newcomer.wait_ms and newcomer.deadline_ms and newcomer.whole_ms > most_ms:
+    hurries = newcomer.wait_ms and newcomer.deadline_ms
+    if hurries and newcomer.least_ms > newcomer.deadline_ms:
+        return Refuse("deadline", _too_short(newcomer))
+    if hurries and newcomer.whole_ms > most_ms:
         message = (
             f"it would end in about {newcomer.whole_ms:.0f} ms, too late for its deadline of"
             f" {newcomer.deadline_ms} ms: nothing was begun"
@@ -104,6 +109,16 @@ def check(standing: Standing, law: QueueDelay, *, newcomer: Newcomer) -> Verdict
         message = f"{message}; this tenant has more than its share of it"
     after_ms = newcomer.wait_ms - allowed_ms
     return Refuse("queue_delay", refusal(message, after_ms=after_ms, reason=reason))
+
+
+def _too_short(newcomer: Newcomer) -> AcpError:
+    """No load is the reason, and no later time is better: TIMEOUT, and not to be repeated."""
+    message = (
+        f"deadline_ms: {newcomer.deadline_ms} ms are too short, with nobody before it it takes at"
+        f" least {newcomer.least_ms:.0f} ms: nothing was begun"
+    )
+    failure = error(Reason.TIMEOUT, message, side_effect=SideEffect.NONE, boundary=Boundary.GATEWAY)
+    return msgspec.structs.replace(failure, retryable=False)
 
 
 def refusal(message: str, *, after_ms: float, reason: Reason = Reason.OVERLOADED) -> AcpError:

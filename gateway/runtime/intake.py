@@ -52,14 +52,14 @@ class Intake:
         self._standing: dict[str, Standing] = {}
 
     def admit(self, asking: Asking) -> None:
-        """Count it in, or raise AcpFailure OVERLOADED or RATE_LIMITED."""
+        """Count it in, or raise AcpFailure OVERLOADED, RATE_LIMITED or, of a deadline, TIMEOUT."""
         workflow = asking.workflow
         if workflow is None or not self._law().target_ms:
             return
         visits = self._demand.visits(
             asking.session_id, workflow, pins=asking.pins, catalog=self._catalog()
         )
-        self._check(asking, visits, digest=workflow.source_digest)
+        self._check(asking, workflow, visits=visits)
         self._demand.admitted(
             asking.session_id, asking.tenant, digest=workflow.source_digest, visits=visits
         )
@@ -68,10 +68,11 @@ class Intake:
         """It was let in and did not open after all: it must not count for ever."""
         self._demand.ended(session_id)
 
-    def _check(self, asking: Asking, visits: list[Visit], *, digest: str) -> None:
+    def _check(self, asking: Asking, workflow: Workflow, *, visits: list[Visit]) -> None:
+        digest = workflow.source_digest
         if digest not in self._standing and self._is_free(visits):
             return
-        seen = forecast(self._station(visit) for visit in visits if visit.keys)
+        seen = forecast(self._station(visit, workflow) for visit in visits if visit.keys)
         if not seen.wait_ms and digest not in self._standing:
             return
         standing = self._observed(digest, seen.wait_ms)
@@ -81,6 +82,7 @@ class Intake:
             whole_ms=seen.whole_ms,
             deadline_ms=asking.deadline_ms,
             floor_ms=seen.floor_ms,
+            least_ms=seen.least_ms,
             allowance=sharing.allowance(crowd, asking.priority),
             crowds=sharing.crowds(crowd),
         )
@@ -99,13 +101,19 @@ class Intake:
                     return False
         return True
 
-    def _station(self, visit: Visit) -> Station:
-        """The tighter of the places that a call needs at once: its step type's and its target's."""
+    def _station(self, visit: Visit, workflow: Workflow) -> Station:
+        """The tighter of the places that a call needs at once: its step type's and its target's.
+
+        A step with a condition may pass without its call: the least that it takes is nothing.
+        """
         stations = [
             self._at(key, visit, limit=limit)
             for key, limit in zip(visit.keys, visit.limits, strict=True)
         ]
-        return max(stations, key=lambda station: station.free_after_ms)
+        tighter = max(stations, key=lambda station: station.free_after_ms)
+        if workflow.steps[visit.step].condition is None:
+            return tighter
+        return msgspec.structs.replace(tighter, fastest_ms=0.0)
 
     def _at(self, key: str, visit: Visit, *, limit: int) -> Station:
         load, service = self._admission.load(key), self._demand.service(key)
@@ -114,6 +122,7 @@ class Intake:
             limit=limit,
             ahead=load.inflight + load.waiting + self._demand.to_come(key),
             service_ms=service.mean_ms,
+            fastest_ms=service.fastest_ms,
             stalled_ms=self._stalled_ms(load, service),
             share=visit.share,
         )
@@ -141,6 +150,8 @@ class Intake:
 
 def _spread(refused: Refuse, session_id: str) -> AcpError:
     """The refusal with its hint spread out: those refused together must not return together."""
-    after_ms = refused.error.retry_after_ms or 0
+    after_ms = refused.error.retry_after_ms
+    if after_ms is None:
+        return refused.error
     later_ms = int(after_ms * (1 + unit_interval("retry-after", session_id)))
     return msgspec.structs.replace(refused.error, retry_after_ms=later_ms)

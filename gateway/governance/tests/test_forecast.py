@@ -50,6 +50,18 @@ def test_the_floor_is_one_call_where_the_wait_is_longest() -> None:
     assert seen.floor_ms == 300
 
 
+def test_the_least_is_the_fastest_calls_of_the_steps_that_must_be_and_no_queue() -> None:
+    seen = forecast(
+        [
+            at(0, 9, fastest_ms=7),
+            at(1, 9, fastest_ms=5),
+            at(1, 0, fastest_ms=3),
+            at(2, 9, fastest_ms=100, share=0.5),
+        ]
+    )
+    assert seen.least_ms == 12
+
+
 def test_a_mean_moves_with_each_call_and_the_fastest_only_with_good_ones() -> None:
     known = served(NOTHING_KNOWN, 100, well=True, now_ms=1)
     assert (known.mean_ms, known.fastest_ms) == (100, 100)

@@ -95,6 +95,19 @@ def test_who_could_not_end_in_time_is_refused_at_once_also_in_a_burst() -> None:
     assert verdict.error.retry_after_ms == 100
 
 
+def test_a_deadline_that_no_load_is_the_reason_for_is_told_as_such_and_not_to_be_repeated() -> None:
+    short = newcomer(800, whole_ms=850, least_ms=50, deadline_ms=49)
+    for standing in (CALM, SHEDDING):
+        verdict = check(standing, LAW, newcomer=short)
+        assert isinstance(verdict, Refuse)
+        assert verdict.error.reason == Reason.TIMEOUT.value
+        assert not verdict.error.retryable
+        assert verdict.error.retry_after_ms is None
+        assert "deadline_ms: 49 ms are too short" in verdict.error.message
+    fits = newcomer(800, whole_ms=850, least_ms=50, deadline_ms=50)
+    assert reason(check(CALM, LAW, newcomer=fits)) == Reason.OVERLOADED.value
+
+
 def test_a_deadline_that_no_queue_endangers_is_the_callers_own_affair() -> None:
     assert check(CALM, LAW, newcomer=newcomer(0, whole_ms=5_000, deadline_ms=1_000)) is ADMIT
 

@@ -57,6 +57,7 @@ class Crowd:
     def __init__(self, house: House, *, deadline_ms: int = 1_000) -> None:
         self.house = house
         self.deadline_ms = deadline_ms
+        self.workflow = READING
         self.refused: list[tuple[str, AcpFailure]] = []
         self.opened: list[tuple[str, str]] = []
 
@@ -66,7 +67,10 @@ class Crowd:
         for _ in range(int(per_s * seconds)):
             try:
                 session_id = await self.house.open(
-                    READING, principal=principal, priority=priority, deadline_ms=self.deadline_ms
+                    self.workflow,
+                    principal=principal,
+                    priority=priority,
+                    deadline_ms=self.deadline_ms,
                 )
                 self.opened.append((principal.tenant, session_id))
             except AcpFailure as failure:
@@ -192,6 +196,36 @@ def test_a_session_that_could_not_end_in_time_is_refused_before_it_begins() -> N
         assert not hasty.opened
         assert "too late for its deadline" in hasty.refused[0][1].error.message
         assert not long_term.refused, "a burst may queue"
+
+    run(story())
+
+
+def test_a_deadline_shorter_than_the_fastest_calls_is_a_timeout_and_no_overload() -> None:
+    async def story() -> None:
+        house = guarded()
+        crowd, never = Crowd(house, deadline_ms=60_000), Crowd(house, deadline_ms=20)
+        await crowd.offer(1, 1)
+        await crowd.offer(10 * PER_S, 0.15)
+        await never.offer(100, 0.05)
+        assert not never.opened
+        for _, failure in never.refused:
+            assert failure.error.reason == "TIMEOUT"
+            assert (failure.error.retryable, failure.error.retry_after_ms) == (False, None)
+
+    run(story())
+
+
+def test_the_call_of_a_step_with_a_condition_is_none_of_the_least_that_a_session_takes() -> None:
+    async def story() -> None:
+        house = guarded()
+        crowd, short = Crowd(house, deadline_ms=60_000), Crowd(house, deadline_ms=20)
+        crowd.workflow = short.workflow = READING.replace(
+            "action: read,", "action: read, condition: 'true',"
+        )
+        await crowd.offer(1, 1)
+        await crowd.offer(10 * PER_S, 0.15)
+        await short.offer(100, 0.05)
+        assert {failure.error.reason for _, failure in short.refused} == {"OVERLOADED"}
 
     run(story())
 

@@ -116,6 +116,11 @@ def test_who_could_not_end_in_time_is_refused_while_those_with_time_are_not(
             hasty = client.post("/v1/sessions", opening("haste", "null", deadline_ms=100))
             assert hasty.status == 503, hasty.text
             assert "too late for its deadline of 100 ms" in hasty.message
+            never = client.post("/v1/sessions", opening("haste", "null", deadline_ms=1))
+            assert (never.status, never.reason) == (504, "TIMEOUT")
+            assert never.json["error"]["side_effect"] == "NONE"
+            assert "retryable" not in never.json["error"], "absent is not"
+            assert "retry-after" not in never.headers
             clerk.works.set()
             assert len(let_in) > 2
             for session_id in let_in:
