@@ -38,7 +38,7 @@ from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
-from gateway.runtime.rollout_traffic import Watched
+from gateway.runtime.rollout_traffic import RolloutEnds
 from gateway.runtime.rollouts import RolloutParts
 from gateway.runtime.service import ServiceParts, SessionService
 from gateway.runtime.sla_watch import SlaWatch
@@ -183,10 +183,8 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     spans = spans_of(settings)
     outbox = _outbox(ground, live)
     rolling = _rolling(ground, registry, workflows=workflows)
-    observers = Observers(
-        Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks
-    )
-    observer = Watched(ground.outside.observed(observers), rolling.traffic)
+    own = Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks
+    observer = Observers(*own, *ground.outside.observers, RolloutEnds(rolling.traffic))
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
     row = _row(ground, registry)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from gateway.runtime.clock import Chance, Clock, SystemChance, SystemClock
 from gateway.runtime.driver import Observer
-from gateway.runtime.observing import Observers
 from gateway.runtime.registered import Dialer
 from gateway.runtime.sync_thread import Worker
 from gateway.stores.trajectory_log import TrajectoryLog
@@ -25,7 +24,3 @@ class Outside:
     trajectories: TrajectoryLog | None = None
     observers: tuple[Observer, ...] = ()
     """Who sees every event right after it was applied, besides metrics and spans."""
-
-    def observed(self, observer: Observer) -> Observer:
-        """That one, and all who watch from here."""
-        return Observers(observer, *self.observers) if self.observers else observer

@@ -136,7 +136,10 @@ class Row:
                 states.pop(key, None)
             elif state is not before:
                 states[key] = state
-        self._sweep_in_turn(now_ms)
+        self._closings += 1
+        if self._closings >= SWEEP_AFTER and self._closings >= len(self):
+            self._closings = 0  # seldom enough to cost each closing next to nothing
+            self.sweep(now_ms)
         if not is_accepted or left.count(None) == len(left):
             return None
         return Permit(permit.wish, permit.lane, tuple(left))
@@ -198,13 +201,6 @@ class Row:
         """Forget the states that hold no information."""
         for part in self.parts:
             part.sweep(now_ms)
-
-    def _sweep_in_turn(self, now_ms: float) -> None:
-        """Seldom enough to cost each closing next to nothing, whatever the number of targets."""
-        self._closings += 1
-        if self._closings >= SWEEP_AFTER and self._closings >= len(self):
-            self._closings = 0
-            self.sweep(now_ms)
 
 
 class Lane:

@@ -197,7 +197,10 @@ class Executors:
             self._permits.close(live.state, ended, answer=answer)
         if call.is_out(command.attempt) and ended is not None:
             good = ended.error is None
-            beaten = hedges.superseded(call, command.attempt, at_ms=ended.at_ms) if good else ()
+            is_hedged = good and len(call.attempts) > 1
+            beaten = (
+                hedges.superseded(call, command.attempt, at_ms=ended.at_ms) if is_hedged else ()
+            )
             if good:
                 self.admitting.answered_well(live, call, ended=ended)
             self._driver.feed(live, *beaten, ended)

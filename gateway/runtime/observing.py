@@ -45,13 +45,16 @@ class Selective(Protocol):
 
 
 class Observers:
-    """Several observers as the one that the driver has, each told of what it wants to hear."""
+    """Several observers as the one that the driver has, each told of what it wants to hear, in this
+    order. Nobody is told of a twin: it is nobody's session, and its rollout counts it."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
         self._of_type: dict[type, tuple[Seen, ...]] = {}
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
+        if state.opened.twin_of:
+            return
         kind = type(event)
         told = self._of_type.get(kind)
         if told is None:

@@ -44,7 +44,7 @@ class OpenPermits:
         permit = self._open.pop(address, None)
         if permit is None:
             return
-        outcome = outcome_of(_ending(state.calls[ended.call_id], ended, answer=answer))
+        outcome = _outcome(state, ended, answer=answer)
         after_ms = (ended.error.retry_after_ms or 0) if ended.error is not None else 0
         rest = self._admission.observe(permit, outcome, retry_after_ms=after_ms)
         if rest is not None:
@@ -69,6 +69,12 @@ class OpenPermits:
                 self._admission.observe(permit, _of_operation(call))
         if not mine:
             del self._operations[state.session_id]
+
+
+def _outcome(state: SessionState, ended: AttemptEnded, *, answer: Answer) -> Outcome:
+    if ended.error is None:
+        return Outcome.SUCCEEDED if ended.operation_poll_after_ms is None else Outcome.ACCEPTED
+    return outcome_of(_ending(state.calls[ended.call_id], ended, answer=answer))
 
 
 def _ending(call: CallState, ended: AttemptEnded, *, answer: Answer) -> Ending:

@@ -32,7 +32,7 @@ from gateway.governance.comparison import compare
 from gateway.governance.rollout import Pair, Rollout, Session
 from gateway.governance.rollout_judging import Arm, Sample, normal_reward
 from gateway.governance.rollout_spec import BESIDE, Kind, Stage
-from gateway.runtime.driver import Driver, Observer
+from gateway.runtime.driver import Driver
 from gateway.runtime.live import Live
 from gateway.runtime.rollout_versions import PolicyVersions, text_of
 from gateway.runtime.rollouts import Rollouts
@@ -291,23 +291,21 @@ class RolloutTraffic:
             self._rollouts.update(mark.rollout, rules.dropped)
 
 
-class Watched:
-    """The driver's observer: callers' sessions as ever, and ends for rollouts. Twins are counted
-    by their rollout alone."""
+class RolloutEnds:
+    """Tells rollouts of the ends of the sessions that take part in one."""
 
-    def __init__(self, inner: Observer, traffic: RolloutTraffic) -> None:
-        self._inner = inner
+    hears: Final = frozenset({SessionEnded})
+
+    def __init__(self, traffic: RolloutTraffic) -> None:
         self._traffic = traffic
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
-        if state.opened.twin_of:
+        if not state.opened.rollouts:
             return
-        self._inner.seen(state, event)
-        if state.opened.rollouts and isinstance(event, SessionEnded):
-            try:
-                self._traffic.ended(state)
-            except Exception as fault:
-                log.error("rollout_not_counted", cause=fault, session_id=state.session_id)
+        try:
+            self._traffic.ended(state)
+        except Exception as fault:
+            log.error("rollout_not_counted", cause=fault, session_id=state.session_id)
 
 
 _LAYER: Final = {Kind.WORKFLOW: 0, Kind.COMPONENT: 1, Kind.POLICY: 2}

@@ -52,9 +52,12 @@ class Signs:
     ) -> tuple[Signals, ...]:
         """The components involved in this attempt: who is called, and for a planner everyone whose
         actions it may use."""
+        plans = call.created.role is StepRole.PLAN
+        if target.signals is None and not plans:
+            return ()
         own = self.fresh(target)
         given = [own] if own is not None else []
-        if call.created.role is StepRole.PLAN:
+        if plans:
             given += self._of_pins(state, but=target)
         return tuple(given[:GIVEN_MAX])
 
