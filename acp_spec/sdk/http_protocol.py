@@ -7,6 +7,7 @@ request's body).
 """
 
 import asyncio
+import re
 from typing import Final
 
 import httptools
@@ -24,9 +25,15 @@ HEADERS_MAX: Final = 200
 # A whole request must come within this; 4 MiB then need 70 KB/s, and a dribble holds no socket.
 REQUEST_S: Final = 60.0
 _FRAMING: Final = (b"content-length", b"transfer-encoding")
+_END_OF_AUTHORITY: Final = re.compile(rb"[/?#]")
+OTHER_HOST: Final = "header host: must be the authority of the request's target"
 
 
 class _HeadersTooLarge(Exception):
+    """Ends the parsing of a request; the parser tells it as an invalid request."""
+
+
+class _OtherHost(Exception):
     """Ends the parsing of a request; the parser tells it as an invalid request."""
 
 
@@ -38,6 +45,7 @@ class Protocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     # True while a head is parsed again whose request is already under way.
     _again = False
+    _names_two_hosts = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -79,6 +87,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if not self._again:
+            if not self.url.startswith(b"/"):
+                self._check_authority()
             super().on_headers_complete()
         self._again = False
 
@@ -91,6 +101,8 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         if self._header_bytes > HEADER_BYTES_MAX or len(self.headers or ()) > HEADERS_MAX:
             msg = f"headers: more than {HEADERS_MAX}, or {HEADER_BYTES_MAX} bytes of them"
+        elif self._names_two_hosts:
+            msg = OTHER_HOST
         body = json.encode(ErrorBody(error=error(Reason.INVALID_REQUEST, msg)))
         lines = [
             b"HTTP/1.1 400 Bad Request",
@@ -126,6 +138,18 @@ class Protocol(HttpToolsProtocol):
         self._again = True
         head = b"".join(b"%s: %s\r\n" % header for header in framing)
         self.parser.feed_data(b"POST / HTTP/1.1\r\n" + head + b"\r\n")
+
+    def _check_authority(self) -> None:
+        """Of `GET http://name/...` the name is the host, whatever `Host` says (RFC 9112 3.2.2).
+
+        A client must send the same in both, so that whoever looks at `Host` sees the name too.
+        """
+        _, is_absolute, rest = self.url.partition(b"://")
+        authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0].lower()
+        hosts = [value.strip().lower() for name, value in self.headers if name == b"host"]
+        if is_absolute and hosts != [authority]:
+            self._names_two_hosts = True
+            raise _OtherHost
 
     def _count(self, size: int) -> None:
         self._header_bytes += size

@@ -7,7 +7,7 @@ import pytest
 from acp_spec import Component, Effect
 from acp_spec.codec import json
 from acp_spec.model.calls import ErrorBody
-from acp_spec.sdk.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX
+from acp_spec.sdk.http_protocol import HEADER_BYTES_MAX, HEADERS_MAX, OTHER_HOST
 from acp_spec.sdk.tests.served import execute, serving
 
 H2C = (
@@ -48,6 +48,38 @@ def say(*pieces: bytes) -> bytes:
             return answer
 
     return asyncio.run(story())
+
+
+def asked(target: bytes, host: bytes) -> bytes:
+    return say(b"GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (target, host))
+
+
+@pytest.mark.parametrize(
+    ("target", "host"),
+    [
+        (b"http://evil/acp/v1/component", b"h"),
+        (b"http://h@evil/acp/v1/component", b"h"),
+        (b"http://h:80@evil/acp/v1/component", b"h:80"),
+        (b"http://evil?x=http://h/acp/v1/component", b"h"),
+        (b"http://evil#h/acp/v1/component", b"h"),
+        (b"http://h:81/acp/v1/component", b"h"),
+        (b"HTTP://EVIL/acp/v1/component", b"h"),
+        (b"http://h/acp/v1/component", b"evil"),
+    ],
+)
+def test_a_target_with_another_name_than_host_is_refused(target: bytes, host: bytes) -> None:
+    """The target's name is the one that counts (RFC 9112 3.2.2); a check of Host must see it."""
+    assert asked(target, host).startswith(b"HTTP/1.1 400 "), asked(target, host)
+
+
+def test_the_refusal_of_two_names_says_what_to_do() -> None:
+    answer = asked(b"http://evil/acp/v1/component", b"h")
+    assert OTHER_HOST.encode() in answer
+
+
+def test_a_target_with_the_same_name_as_host_is_served() -> None:
+    for target in (b"http://h/acp/v1/component", b"http://H/acp/v1/component"):
+        assert asked(target, b"h").startswith(b"HTTP/1.1 200 "), target
 
 
 @pytest.mark.parametrize("cut", [0, 60, 400])

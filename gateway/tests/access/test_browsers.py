@@ -100,6 +100,10 @@ def test_no_page_may_frame_or_sniff_what_is_served(client: Client) -> None:
         b"GET /v1/sessions HTTP/1.1\r\nHost: localhost, evil.example\r\n\r\n",
         b"GET /v1/sessions HTTP/1.1\r\nHost: evil.example\r\nX-Original-Host: localhost\r\n\r\n",
         b"GET http://localhost/v1/sessions HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET http://evil.example/v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://evil.example/v1/sessions HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET http://localhost@evil.example/v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://evil.example/v1/sessions HTTP/1.0\r\n\r\n",
     ],
 )
 def test_no_spelling_of_the_head_gets_around_the_host(served: Served, head: bytes) -> None:
