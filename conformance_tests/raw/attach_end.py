@@ -17,6 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from acp_spec.bindings.fields import ACP_ERROR_TRAILER
 from conformance_tests.messages.tree import Tree, descriptor, from_proto, to_proto, varint
+from conformance_tests.raw.bind import check_bind
 
 CONTROL_RPC: Final = "/acp.v1.Attach/Control"
 CALLS_RPC: Final = "/acp.v1.Attach/Calls"
@@ -141,7 +142,8 @@ class AttachEnd:
         self.listener: Listener = lambda link, frame: None
 
     async def start(self) -> str:
-        """The URL at which components dial in. Raises OSError for an address in use."""
+        """The URL at which components dial in. Raises as `check_bind` does."""
+        check_bind(self._bind)
         options = [
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),

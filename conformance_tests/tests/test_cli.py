@@ -1,9 +1,11 @@
 """The command: what it says, and the exit code that a script reads."""
 
 import json
+import socket
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from conformance_tests.cli import app
@@ -50,6 +52,32 @@ def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) 
     done = RUNNER.invoke(app, asked)
     assert (done.exit_code, "not tested" in done.output) == (2, False), done.output
     assert "--report" in done.output
+
+
+@pytest.mark.parametrize("bind", ["nonsense", "127.0.0.1", ":0", "127.0.0.1:99999", "h:-1", "h:x"])
+def test_an_address_that_is_none_is_one_clear_error(
+    bind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """gRPC wrote a line of its own log about it, to the descriptor; 99999 it took for 34463."""
+    done = RUNNER.invoke(app, ["conformance", "--transport", "attach", "--attach-bind", bind])
+    assert done.exit_code == 2, done.output
+    assert "write host:port" in done.output
+    assert capfd.readouterr().err == ""
+
+
+def test_an_address_that_is_taken_or_elsewhere_is_one_clear_error(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for bind in (f"127.0.0.1:{port}", "198.51.100.1:0", "name.invalid:0"):
+            asked = ["conformance", "--transport", "attach", "--attach-bind", bind]
+            done = RUNNER.invoke(app, asked)
+            assert done.exit_code == 2, done.output
+            assert f"{bind} cannot be bound" in done.output
+    assert capfd.readouterr().err == ""
 
 
 def test_a_command_that_ends_at_once_is_told_at_once_and_not_waited_for() -> None:
