@@ -76,7 +76,6 @@ def _take_over(state: SessionState, call: CallState) -> list[Command]:
         error=source.error,
         side_effect=source.side_effect,
     )
-    state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)
     return [Advance()]
 
@@ -130,8 +129,9 @@ def attempt_ended(state: SessionState, event: AttemptEnded) -> list[Command]:
     call = state.calls[event.call_id]
     attempt = call.numbered(event.attempt)
     assert call.phase is Phase.SENT, "an attempt ends once"
-    assert attempt in call.in_flight, "only an attempt that is out ends"
-    assert attempt is not None, "it is in flight"
+    assert attempt is not None, "only an attempt that was started ends"
+    assert attempt.started is not None, "what was refused never was out"
+    assert attempt.ended is None, "an attempt ends once"
     ended = replace(attempt, ended=event, side_effect=event.side_effect)
     spent = _return_lease(state, attempt, event=event)
     attempts = call.with_attempt(ended)
@@ -167,6 +167,8 @@ def _return_lease(state: SessionState, attempt: AttemptState, *, event: AttemptE
 
 def _over(attempts: tuple[AttemptState, ...]) -> SideEffect:
     """The side effect of a call over its attempts."""
+    if len(attempts) == 1:  # of most calls
+        return attempts[0].side_effect
     return side_effects.joined(attempt.side_effect for attempt in attempts)
 
 
@@ -196,9 +198,7 @@ def _accepted(state: SessionState, call: CallState, *, poll_after_ms: int) -> li
 
 
 def _succeeded(state: SessionState, call: CallState, *, response: msgspec.Raw) -> list[Command]:
-    settled = outcomes.settled(state, call, response=response)
-    state.calls[call.created.call_id] = settled
-    outcomes.apply(state, settled)
+    outcomes.settle(state, call, response=response)
     return [Advance()]
 
 
@@ -316,7 +316,6 @@ def settle_failed(state: SessionState, call: CallState) -> None:
         status=StepStatus.FAILED,
         error=side_effects.of_call(outcomes.last_error(call), call),
     )
-    state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)
 
 
@@ -329,5 +328,4 @@ def settle_cancelled(state: SessionState, call: CallState) -> None:
         status=StepStatus.CANCELLED,
         error=side_effects.of_call(failure, call),
     )
-    state.calls[call.created.call_id] = settled
     outcomes.apply(state, settled)

@@ -16,7 +16,7 @@ from acp_spec.model.calls import (
 )
 from acp_spec.model.enums import Boundary, SideEffect, StepRole, StepStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
-from acp_spec.model.payload import Payload
+from acp_spec.model.payload import ABSENT, Payload
 from gateway.engine import side_effects
 from gateway.engine.plan_check import plan_problem
 from gateway.engine.states import (
@@ -27,6 +27,8 @@ from gateway.engine.states import (
     SessionState,
     SubGoalState,
 )
+
+Answer = PlanResponse | ExecuteResponse | ObserveResponse | ReflectResponse
 
 RESPONSE_OF: dict[
     StepRole,
@@ -41,29 +43,44 @@ RESPONSE_OF: dict[
 replace = msgspec.structs.replace
 
 
-def settled(state: SessionState, call: CallState, *, response: Payload) -> CallState:
-    """The call with this answer as its outcome: SUCCEEDED, or FAILED when the answer is not one."""
-    role = call.created.role
+def settle(state: SessionState, call: CallState, *, response: Payload) -> None:
+    """Take this answer as the call's outcome: SUCCEEDED, or FAILED when it is not one."""
     try:
-        answer = reread(RESPONSE_OF[role], bytes(response))
+        answer = reread(RESPONSE_OF[call.created.role], bytes(response))
     except AcpFailure as failure:
-        return _broken(call, failure.error)
-    done = replace(call, phase=Phase.SETTLED, status=StepStatus.SUCCEEDED, response=response)
+        _keep(state, _broken(call, failure.error), answer=None)
+        return
+    problem = _plan_problem(state, answer)
+    if problem is not None:
+        call = replace(call, response=response)
+        rejected = error(Reason.PLAN_REJECTED, problem, boundary=Boundary.GATEWAY)
+        _keep(state, _broken(call, rejected), answer=None)
+        return
+    done = replace(
+        call,
+        phase=Phase.SETTLED,
+        status=StepStatus.SUCCEEDED,
+        response=response,
+        output=_output(answer),
+    )
+    _keep(state, done, answer=answer)
+
+
+def _plan_problem(state: SessionState, answer: Answer) -> str | None:
+    if not isinstance(answer, PlanResponse):
+        return None
+    return plan_problem(
+        answer.plan, state.workflow.limits.max_sub_goals if state.workflow else None
+    )
+
+
+def _output(answer: Answer) -> Payload:
+    """The output of those whose output others name: a plan's, an action's."""
     match answer:
-        case PlanResponse():
-            return _planned(state, done, answer=answer)
-        case ExecuteResponse():
-            return replace(done, output=answer.output)
+        case ExecuteResponse() | PlanResponse():
+            return answer.output
         case ObserveResponse() | ReflectResponse():
-            return done
-
-
-def _planned(state: SessionState, call: CallState, *, answer: PlanResponse) -> CallState:
-    limit = state.workflow.limits.max_sub_goals if state.workflow else None
-    problem = plan_problem(answer.plan, limit)
-    if problem is None:
-        return replace(call, output=answer.output)
-    return _broken(call, error(Reason.PLAN_REJECTED, problem, boundary=Boundary.GATEWAY))
+            return ABSENT
 
 
 def _broken(call: CallState, failure: AcpError) -> CallState:
@@ -86,28 +103,31 @@ def last_error(call: CallState, default: AcpError | None = None) -> AcpError:
 
 
 def apply(state: SessionState, call: CallState) -> None:
-    """Write a settled call's meaning into the session (`state` is the step's own)."""
+    """Write a call that was settled without an answer of its own into the session."""
+    role = call.created.role
+    if call.status is StepStatus.SUCCEEDED and role is not StepRole.EXECUTE:
+        _keep(state, call, answer=reread(RESPONSE_OF[role], bytes(call.response)))
+    else:
+        _keep(state, call, answer=None)
+
+
+def _keep(state: SessionState, call: CallState, *, answer: Answer | None) -> None:
+    """Write a settled call, and what its answer means, into the session (the step's own)."""
     created = call.created
+    state.calls[created.call_id] = call
     if not created.manual_key:
         _settle_sub_goal(state, call)
-    if call.status is not StepStatus.SUCCEEDED:
-        return
-    text = bytes(call.response)
-    match created.role:
-        case StepRole.PLAN:
-            _take_plan(state, call, answer=reread(PlanResponse, text))
-        case StepRole.OBSERVE:
-            memory = reread(ObserveResponse, text).memory
-            state.memory = memory or state.memory
-        case StepRole.REFLECT:
+    match answer:
+        case PlanResponse():
+            _take_plan(state, call, answer=answer)
+        case ObserveResponse():
+            state.memory = answer.memory or state.memory
+        case ReflectResponse():
             reflection = ReflectionState(
-                step=created.step,
-                call_id=created.call_id,
-                loop=created.loop,
-                response=reread(ReflectResponse, text),
+                step=created.step, call_id=created.call_id, loop=created.loop, response=answer
             )
             state.reflections = (*state.reflections, reflection)
-        case StepRole.EXECUTE:
+        case ExecuteResponse() | None:
             pass
 
 
