@@ -13,11 +13,12 @@ from acp_spec.codec.json import encode
 from acp_spec.codec.json_text import array_of, object_of
 from acp_spec.model.calls import PlanLimits, SettledCall
 from acp_spec.model.enums import StepRole, StepStatus
-from acp_spec.model.payload import ABSENT, is_absent, payload
+from acp_spec.model.errors import AcpError
+from acp_spec.model.payload import ABSENT, Payload, is_absent, payload
 from acp_spec.model.times import rfc3339
 from gateway.engine.catalog import Catalog
 from gateway.engine.definition import Step
-from gateway.engine.scope import error_text
+from gateway.engine.scope import or_null
 from gateway.engine.states import CallState, SessionState
 
 _ARGUMENTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -42,12 +43,14 @@ def body(state: SessionState, step: Step, *, fields: Fields, catalog: Catalog) -
     return object_of(list(merged.items()))
 
 
+class _Execute(msgspec.Struct, frozen=True, omit_defaults=True):
+    action: str
+    arguments: Payload = ABSENT
+
+
 def execute_body(action: str, arguments: bytes) -> bytes:
     """The request of one action. `arguments` may be empty: then the field is absent."""
-    fields = [("action", msgspec.json.encode(action))]
-    if arguments:
-        fields.append(("arguments", arguments))
-    return object_of(fields)
+    return encode(_Execute(action, payload(arguments)))
 
 
 def arguments_of(fields: Fields) -> bytes:
@@ -61,7 +64,7 @@ def _plan_defaults(asked: Asked) -> Fields:
     limit = workflow.limits.max_sub_goals if workflow else PlanLimits().max_sub_goals
     fields: Fields = {
         "actions": catalog.actions_text(state.opened.pins),
-        "limits": object_of([("max_sub_goals", msgspec.json.encode(limit))]),
+        "limits": msgspec.json.encode({"max_sub_goals": limit}),
     }
     if not is_absent(state.opened.input):
         fields["input"] = bytes(state.opened.input)
@@ -82,26 +85,41 @@ def _observe_defaults(asked: Asked) -> Fields:
     return {"observations": array_of(rows)} if rows else {}
 
 
+class _Result(msgspec.Struct, frozen=True):
+    action: str
+    status: StepStatus
+    arguments: Payload
+    output: Payload
+    error: AcpError | None
+
+
+class _Observation(msgspec.Struct, frozen=True):
+    """Written in one piece: an observer is told of every call."""
+
+    step: str
+    call_id: str
+    kind: str
+    data: _Result
+    time: str
+
+
 def _observation(call: CallState) -> bytes:
     created = call.created
-    output = b"null" if is_absent(call.output) else bytes(call.output)
-    data = object_of(
-        [
-            ("action", msgspec.json.encode(created.action)),
-            ("status", msgspec.json.encode(call.status.value)),
-            ("arguments", bytes(created.arguments) or b"null"),
-            ("output", output),
-            ("error", error_text(call.error)),
-        ]
+    result = _Result(
+        action=created.action,
+        status=call.status,
+        arguments=or_null(created.arguments),
+        output=or_null(call.output),
+        error=call.error,
     )
-    return object_of(
-        [
-            ("step", msgspec.json.encode(created.step)),
-            ("call_id", msgspec.json.encode(created.call_id)),
-            ("kind", b'"result"'),
-            ("data", data),
-            ("time", msgspec.json.encode(rfc3339(created.at_ms))),
-        ]
+    return encode(
+        _Observation(
+            step=created.step,
+            call_id=created.call_id,
+            kind="result",
+            data=result,
+            time=rfc3339(created.at_ms),
+        )
     )
 
 

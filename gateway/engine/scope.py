@@ -4,16 +4,20 @@
 expression uses is built; payload text is joined, never re-encoded. A skipped step is null.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from acp_spec.codec.json import encode
 from acp_spec.codec.json_text import array_of, object_of
-from acp_spec.model.enums import StepRole, StepStatus
+from acp_spec.model.enums import SideEffect, StepRole, StepStatus
 from acp_spec.model.errors import AcpError
-from acp_spec.model.payload import is_absent
+from acp_spec.model.payload import NULL as NULL_PAYLOAD
+from acp_spec.model.payload import Payload, is_absent
 from acp_spec.model.plan import SubGoal
 from gateway.engine.definition import Step
 from gateway.engine.states import SessionState, SubGoalState
+from gateway.engine.world import nothing_told
 
 NULL = b"null"
 _ENVELOPE = frozenset({"status", "results", "component", "retries_spent", "usage", "llm_calls"})
@@ -23,9 +27,10 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 class SessionScope:
     """The names of one session at one moment. Keeps what it built: ask one scope many things."""
 
-    def __init__(self, state: SessionState, signals: bytes = b"{}") -> None:
+    def __init__(self, state: SessionState, signals: Callable[[], bytes] = nothing_told) -> None:
         self._state = state
-        self._built: dict[str, bytes | None] = {"signals": signals}
+        self._signals = signals
+        self._built: dict[str, bytes | None] = {}
 
     def get(self, name: str) -> bytes | None:
         """The JSON text behind a root name; None when there is no such name."""
@@ -40,6 +45,8 @@ class SessionScope:
                 return NULL if is_absent(state.opened.input) else bytes(state.opened.input)
             case "session":
                 return session_text(state)
+            case "signals":
+                return self._signals()
             case "vars":
                 return object_of([(key, bytes(value)) for key, value in state.variables.items()])
             case "memory":
@@ -116,6 +123,18 @@ def output_text(state: SessionState, step: Step) -> bytes:
     return object_of(outputs)
 
 
+class _Result(msgspec.Struct, frozen=True):
+    """Written in one piece, in this order."""
+
+    id: str
+    action: str
+    status: StepStatus
+    output: Payload
+    error: AcpError | None
+    side_effect: SideEffect
+    call_id: str
+
+
 def results_text(state: SessionState, step: Step) -> bytes:
     """`results[{id, action, status, output, error, side_effect}]` in the plan's order."""
     if step.role is not StepRole.EXECUTE:
@@ -126,34 +145,28 @@ def results_text(state: SessionState, step: Step) -> bytes:
     for goal in _goals(state, step):
         found = entry.sub_goals.get(goal)
         if found is not None:
-            rows.append(
-                _result(state, step, goal=goal, found=found, action=actions.get(goal, step.action))
-            )
-    return array_of(rows)
+            action = actions.get(goal, step.action)
+            rows.append(_result(state, found, name=goal or step.name, action=action))
+    return msgspec.json.encode(rows)
 
 
-def _result(
-    state: SessionState, step: Step, *, goal: str, found: SubGoalState, action: str
-) -> bytes:
+def _result(state: SessionState, found: SubGoalState, *, name: str, action: str) -> _Result:
     call = state.calls.get(found.call_id)
-    output = NULL
-    if call is not None and call.status is StepStatus.SUCCEEDED and not is_absent(call.output):
-        output = bytes(call.output)
-    fields = [
-        ("id", _text(goal or step.name)),
-        ("action", _text(action)),
-        ("status", _text(found.status.value)),
-        ("output", output),
-        ("error", error_text(found.error)),
-        ("side_effect", _text(call.side_effect.value if call else "NONE")),
-        ("call_id", _text(found.call_id)),
-    ]
-    return object_of(fields)
+    succeeded = call is not None and call.status is StepStatus.SUCCEEDED
+    return _Result(
+        id=name,
+        action=action,
+        status=found.status,
+        output=or_null(call.output) if call is not None and succeeded else NULL_PAYLOAD,
+        error=found.error,
+        side_effect=call.side_effect if call else SideEffect.NONE,
+        call_id=found.call_id,
+    )
 
 
-def error_text(failure: AcpError | None) -> bytes:
-    """An error as JSON text; null where there is none."""
-    return NULL if failure is None else encode(failure)
+def or_null(given: Payload) -> Payload:
+    """A payload as a value that must be there: null where there is none."""
+    return NULL_PAYLOAD if is_absent(given) else given
 
 
 def _goals(state: SessionState, step: Step) -> list[str]:

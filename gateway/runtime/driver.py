@@ -44,7 +44,7 @@ from gateway.engine.policies import defaults_of, policy_for
 from gateway.engine.shards import changed
 from gateway.engine.states import CallState, Phase, SessionState, evolve
 from gateway.engine.step import apply, begin
-from gateway.engine.world import World
+from gateway.engine.world import World, nothing_told
 from gateway.governance.backoff import Backoff
 from gateway.runtime.clock import Clock
 from gateway.runtime.committer import Committer
@@ -125,7 +125,7 @@ class Driver:
         self._observer = parts.observer
         self._record = parts.record
         self._defaults = parts.defaults
-        self.signals: Callable[[], bytes] = lambda: b"{}"
+        self.signals: Callable[[], bytes] = nothing_told
         """What expressions read under the name `signals`."""
         self.backoff_of: Callable[[str], Backoff] = lambda component: parts.defaults.backoff
         self.timers = Timers(parts.clock, self._fire)
@@ -211,7 +211,7 @@ class Driver:
         return World(
             at_ms=self.now_ms(live),
             catalog=self.catalog(),
-            signals=self.signals(),
+            signals=self.signals,
             default_timeout_ms=self._defaults.timeout_ms,
             nearest=self.meaning.nearest,
         )
