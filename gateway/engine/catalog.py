@@ -40,12 +40,13 @@ class Catalog:
         leaving: tuple[Offer, ...] = (),
     ) -> None:
         self.active = dict(active or {})
-        self._leaving = {offer.pin: offer for offer in leaving}
         self._by_name: dict[str, list[Offer]] = {}
         for offer in offers:
             self._by_name.setdefault(offer.card.name, []).append(offer)
         for versions in self._by_name.values():
             versions.sort(key=lambda offer: parse(offer.card.version), reverse=True)
+        # Of two that are the same version the first one counts, and one that is here.
+        self._by_pin = {offer.pin: offer for offer in (*leaving, *reversed(offers))}
         self._actions_text: tuple[dict[str, str], bytes] | None = None
         self._by_action: dict[str, list[str]] = {}
         for name, versions in sorted(self._by_name.items()):
@@ -76,9 +77,7 @@ class Catalog:
 
     def exact(self, pin: str) -> Offer | None:
         """The offer of `name@version`, or None when that version is not registered now."""
-        name, _, version = pin.rpartition("@")
-        here = next((o for o in self._by_name.get(name, ()) if o.card.version == version), None)
-        return here or self._leaving.get(pin)
+        return self._by_pin.get(pin)
 
     def actions_text(self, pins: dict[str, str]) -> bytes:
         """The actions a plan may use under these pins, as JSON text for `PlanRequest.actions`.

@@ -9,7 +9,7 @@ import msgspec
 
 from acp_spec.model.enums import Mode, SessionStatus, SideEffect, StepStatus, Word
 from acp_spec.model.session import SessionView, StepView
-from gateway.engine.states import CallState, SessionState
+from gateway.engine.states import CallState, Phase, SessionState
 from gateway.engine.views import times
 
 
@@ -116,11 +116,9 @@ def changed(before: SessionState | None, after: SessionState) -> list[Row]:
     ending = before is not None and after.ending is not before.ending  # settles calls by itself
     if after.version[1] != old[1] or ending:
         known = before.calls if before else {}
-        rows.extend(
-            execution_row(call)
-            for call_id, call in after.calls.items()
-            if not call.open and known.get(call_id) is not call
-        )
+        for call_id, call in after.calls.items():
+            if call.phase is Phase.SETTLED and known.get(call_id) is not call:
+                rows.append(execution_row(call))
     if after.version[2] != old[2]:
         rows.extend(_feedback_rows(before, after))
     return rows

@@ -47,7 +47,8 @@ from gateway.engine.states import (
     evolve,
 )
 
-PLAN, EXECUTION, FEEDBACK = 0, 1, 2
+PLAN, EXECUTION, FEEDBACK = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+"""What an event adds to the session's version: one to the counter of its shard."""
 
 Handler = Callable[[SessionState, AnyEvent], list[Command]]
 
@@ -95,12 +96,12 @@ def step(state: SessionState, event: AnyEvent) -> tuple[SessionState, list[Comma
 
 def apply(state: SessionState, event: AnyEvent) -> list[Command]:
     """`step` within a state that its caller alone holds (from `evolve`): one copy, many events."""
-    handler, shard = HANDLERS[type(event)]
-    state.now_ms = max(state.now_ms, event.at_ms)
+    handler, (plan, execution, feedback) = HANDLERS[type(event)]
+    if event.at_ms > state.now_ms:
+        state.now_ms = event.at_ms
     state.sequence += 1
-    version = list(state.version)
-    version[shard] += 1
-    state.version = (version[0], version[1], version[2])
+    plans, executions, feedbacks = state.version
+    state.version = (plans + plan, executions + execution, feedbacks + feedback)
     commands = handler(state, event)
     state.commands_digest = commands_digest(state.commands_digest, commands)
     return commands
@@ -238,7 +239,7 @@ def _unexpected(state: SessionState, event: AnyEvent) -> list[Command]:
     raise AssertionError(f"{type(event).__name__} opens a session; it cannot come later")
 
 
-HANDLERS: dict[type, tuple[Callable[..., list[Command]], int]] = {
+HANDLERS: dict[type, tuple[Callable[..., list[Command]], tuple[int, int, int]]] = {
     Opened: (_unexpected, PLAN),
     StepEnded: (flow.step_ended, PLAN),
     SubGoalEnded: (flow.sub_goal_ended, PLAN),
