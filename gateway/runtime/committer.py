@@ -99,19 +99,29 @@ class Committer:
     def append(self, session_id: str, first_sequence: int, *, events: Sequence[AnyEvent]) -> None:
         """Journal `events` as one record. The session's first record (`Opened`) makes its key."""
         assert events, "a record holds at least one event"
+        batch = self.batch
         if isinstance(events[0], Opened):
-            self.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
+            batch.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
         self._events += len(events)
         key, record = self._sealer.encode_record(session_id, first_sequence, events=events)
-        self.put(Table.JOURNAL, key, record)
+        batch.put(Table.JOURNAL, key, record)
+
+    @property
+    def batch(self) -> Batch:
+        """This tick's batch, for whoever puts several rows before it lets the loop go on."""
+        batch = self._batch
+        if batch is None:
+            batch = self._batch = self._store.batch()
+            self._schedule()
+        return batch
 
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         """Put a row in this tick's batch."""
-        (self._batch or self._open_batch()).put(table, key, value)
+        self.batch.put(table, key, value)
 
     def delete(self, table: Table, key: bytes) -> None:
         """Delete a row in this tick's batch."""
-        self._open_batch().delete(table, key)
+        self.batch.delete(table, key)
 
     def after_write(self, callback: Callback) -> None:
         """Run `callback` right after this tick's batch is written (survives a killed process)."""
@@ -167,13 +177,6 @@ class Committer:
             await self._worker.close()
 
     # ---- one tick ------------------------------------------------------------------------------
-
-    def _open_batch(self) -> Batch:
-        batch = self._batch
-        if batch is None:
-            batch = self._batch = self._store.batch()
-            self._schedule()
-        return batch
 
     def _schedule(self) -> None:
         if not self._scheduled:

@@ -233,6 +233,7 @@ class Driver:
         todo: "deque[AnyEvent | Command]",
     ) -> None:
         acts: list[Command] = []
+        seen = self._observer.seen
         wants_advance = False
         while todo or wants_advance:
             if not todo:
@@ -246,7 +247,7 @@ class Driver:
                         live.state = evolve(live.state)  # one copy for all events of this record
                     todo.extend(apply(live.state, item))
                     record.append(item)
-                    self._observer.seen(live.state, item)
+                    seen(live.state, item)
                 case Advance():
                     wants_advance = True
                 case Call() | Decide() | Hedge():
@@ -301,10 +302,11 @@ class Driver:
             self.committer.after_sync(lambda: _notify(live))
 
     def _append(self, live: Live, before: SessionState | None, *, record: list[AnyEvent]) -> None:
-        state, put = live.state, self.committer.put
-        session_id = state.session_id
+        state = live.state
+        session_id = state.opened.session_id
         first = before.sequence + 1 if before else 1
         self.committer.append(session_id, first, events=record)
+        put = self.committer.batch.put
         for row in changed(before, state):
             key = shard_row(session_id, row.shard.value, row=row.key.encode())
             put(Table.SHARD, key, row.data)
@@ -313,15 +315,16 @@ class Driver:
 
     def _list(self, before: SessionState | None, state: SessionState) -> None:
         """Put it in the list of all, once, and move it to the list of its status."""
-        tenant, session_id, committer = state.opened.tenant, state.session_id, self.committer
-        workflow, twins = state.opened.workflow.encode(), bool(state.opened.twin_of)
+        opened, batch = state.opened, self.committer.batch
+        tenant, session_id = opened.tenant, opened.session_id
+        workflow, twins = opened.workflow.encode(), bool(opened.twin_of)
         if before is None:
-            committer.put(Table.INDEX, listed_row(tenant, session_id, twins=twins), workflow)
+            batch.put(Table.INDEX, listed_row(tenant, session_id, twins=twins), workflow)
         else:
             left = listed_row(tenant, session_id, status=before.status.value, twins=twins)
-            committer.delete(Table.INDEX, left)
+            batch.delete(Table.INDEX, left)
         now = listed_row(tenant, session_id, status=state.status.value, twins=twins)
-        committer.put(Table.INDEX, now, workflow)
+        batch.put(Table.INDEX, now, workflow)
 
     def _act(self, live: Live, acts: list[Command]) -> None:
         live.unwritten -= 1

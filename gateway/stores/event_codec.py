@@ -19,7 +19,9 @@ from gateway.stores.tables import SequenceRow, parse_sequence_row, sequence_row,
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-NONCES_AT_ONCE = 64
+CHANCE_AT_ONCE = 2048
+"""Bytes asked of the system at once, for keys and nonces: each asking lets other threads run."""
+
 PLAIN, SEALED = b"\x00", b"\x01"
 
 LIVE_KEYS_MAX = 16_384
@@ -57,12 +59,12 @@ class Sealer:
         self._random_bytes = random_bytes
         self._live: dict[str, AESGCM] = {}
         self._live_keys_max = live_keys_max
-        self._nonces = b""
-        self._nonces_used = 0
+        self._chance = b""
+        self._chance_used = 0
 
     def new_key(self, session_id: str) -> bytes:
         """A fresh key; the caller writes it to KEY in the batch that opens the session."""
-        key = self._random_bytes(KEY_BYTES)
+        key = self._fresh(KEY_BYTES)
         self._keep(session_id, AESGCM(key))
         return key
 
@@ -73,7 +75,7 @@ class Sealer:
     def seal(self, session_id: str, table: Table, *, key: bytes, plain: bytes) -> bytes:
         """The value to store at `key`. Raises KeyGone when the session has no key (any more)."""
         cipher = self._live.get(session_id) or self._load(session_id, 0)
-        nonce = self._nonce()
+        nonce = self._fresh(NONCE_BYTES)
         return SEALED + nonce + cipher.encrypt(nonce, plain, _ROW_OF[table] + key)
 
     def unseal(self, session_id: str, table: Table, *, key: bytes, value: bytes) -> bytes:
@@ -115,13 +117,13 @@ class Sealer:
             first_sequence=sequence,
         )
 
-    def _nonce(self) -> bytes:
-        """12 random bytes, drawn for many records at once: the system call costs more than AES."""
-        start = self._nonces_used
-        if start >= len(self._nonces):
-            self._nonces, start = self._random_bytes(NONCE_BYTES * NONCES_AT_ONCE), 0
-        self._nonces_used = end = start + NONCE_BYTES
-        return self._nonces[start:end]
+    def _fresh(self, count: int) -> bytes:
+        """Random bytes that nobody had before: the system call costs more than AES."""
+        start, end = self._chance_used, self._chance_used + count
+        if end > len(self._chance):
+            self._chance, start, end = self._random_bytes(CHANCE_AT_ONCE), 0, count
+        self._chance_used = end
+        return self._chance[start:end]
 
     def _load(self, session_id: str, sequence: int) -> AESGCM:
         key = self._store.get(Table.KEY, session_row(session_id))

@@ -31,6 +31,9 @@ SEQUENCE_BYTES = 8
 NUL = b"\0"
 SHARDS = 3
 
+PREFIXES_KEPT = 256
+"""Of list rows: made once for each tenant and status, as long as there are not many of them."""
+
 _U64 = struct.Struct(">Q")
 _LISTED, _TWINS, _SESSION_KEY = b"L", b"T", b"K"
 
@@ -80,6 +83,7 @@ def _shard_part(shard: str) -> bytes:
     return text_part(shard)
 
 
+@functools.lru_cache(PREFIXES_KEPT)
 def listed_prefix(tenant: str, status: str = "", *, twins: bool = False) -> bytes:
     """Prefix of the list rows of one status; without one, of the rows of every session."""
     return (_TWINS if twins else _LISTED) + text_part(tenant) + text_part(status)
