@@ -10,20 +10,22 @@ import re
 MS_PER_DAY = 86_400_000
 
 _FORM = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+    r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
 )
+_KEPT = 1024
+"""Texts and numbers kept of each kind: a gateway meets the same ones thousands of times."""
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def rfc3339(time_ms: int) -> str:
     """`2026-11-29T15:14:16.123Z`."""
     seconds, ms = divmod(time_ms, 1000)
     return f"{_to_the_second(seconds)}.{ms:03}Z"
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=_KEPT)
 def _to_the_second(seconds: int) -> str:
-    """Kept for some seconds: a gateway writes the same ones thousands of times."""
     days, rest = divmod(seconds, 86_400)
     year, month, day = _civil(days)
     minutes, second = divmod(rest, 60)
@@ -36,18 +38,24 @@ def parse_rfc3339(text: str) -> int | None:
     found = _FORM.fullmatch(text)
     if found is None:
         return None
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    clock, fraction, zone = found.groups()
+    seconds, offset = _seconds(clock), _offset_minutes(zone)
+    if seconds is None or offset is None:
+        return None
+    return (seconds - offset * 60) * 1000 + int(float(fraction or 0) * 1000)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _seconds(clock: str) -> int | None:
+    """Since the epoch, of `2026-11-29T15:14:16`; None where there is no such time."""
+    year, month, day = int(clock[:4]), int(clock[5:7]), int(clock[8:10])
+    hour, minute, second = int(clock[11:13]), int(clock[14:16]), int(clock[17:])
     leap = month == 2 and day == 29 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= month <= 12 or not (1 <= day <= _DAYS[month - 1] or leap):
         return None
     if hour > 23 or minute > 59 or second > 60:
         return None
-    ms = int(float(found.group(7) or 0) * 1000)
-    offset = _offset_minutes(found.group(8))
-    if offset is None:
-        return None
-    seconds = (_days(year, month, day=day) * 24 + hour) * 3600 + (minute - offset) * 60 + second
-    return seconds * 1000 + ms
+    return (_days(year, month, day=day) * 24 + hour) * 3600 + minute * 60 + second
 
 
 def _offset_minutes(text: str) -> int | None:

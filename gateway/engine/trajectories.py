@@ -222,13 +222,13 @@ def _output(call: CallState, response: msgspec.Raw) -> msgspec.Raw:
 
 
 def _llm_calls(state: SessionState) -> tuple[LlmCallRow, ...]:
-    return tuple(
-        LlmCallRow(call_id=call.created.call_id, attempt=attempt.number, llm_call=item)
-        for call in state.calls.values()
-        for attempt in call.attempts
-        if attempt.ended is not None
-        for item in attempt.ended.llm_calls
-    )
+    rows = []
+    for call in state.calls.values():
+        for attempt in call.attempts:
+            for item in attempt.ended.llm_calls if attempt.ended else ():
+                call_id, number = call.created.call_id, attempt.number
+                rows.append(LlmCallRow(call_id=call_id, attempt=number, llm_call=item))
+    return tuple(rows)
 
 
 def _observations(state: SessionState) -> tuple[ObservationRow, ...]:
