@@ -106,9 +106,7 @@ class Telemetry:
 
     def _attempt_ended(self, state: SessionState, event: AttemptEnded) -> None:
         call = state.calls[event.call_id]
-        started = next(
-            (a.started for a in reversed(call.attempts) if a.number == event.attempt), None
-        )
+        started = call.started(event.attempt)
         if started is None:
             return
         outcome = "SUPERSEDED" if event.superseded_by else "OK"

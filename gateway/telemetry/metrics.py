@@ -5,8 +5,8 @@ lineage ids are never labels; a lineage id rides as the exemplar of a latency.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
@@ -26,8 +26,7 @@ SESSION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 600.0, 36
 OUTCOMES_MAX = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptMeasure:
+class AttemptMeasure(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt that ended. `outcome` is OK or the error's reason; waiting and serving are
     told apart (R12)."""
 
