@@ -10,7 +10,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
-from gateway.telemetry.instruments import OTHER, Counts, Figures, Spreads
+from gateway.telemetry.instruments import OTHER, Count, Counts, Figures, Spread, Spreads
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -37,6 +37,30 @@ class AttemptMeasure(msgspec.Struct, frozen=True, kw_only=True):
     lineage_id: str
 
 
+class _Attempts:
+    """What is counted of one component's attempts: looked up once, not at each of their ends."""
+
+    __slots__ = ("_component", "_counts", "_of_outcome", "service_s", "wait_s")
+
+    def __init__(
+        self, component: str, counts: Counts, *, wait_s: Spread, service_s: Spread
+    ) -> None:
+        self._component = component
+        self._counts = counts
+        self._of_outcome: dict[str, Count] = {}
+        self.wait_s = wait_s
+        self.service_s = service_s
+
+    def ended(self, outcome: str) -> Count:
+        """The count of this outcome; past the bound all new ones share one."""
+        found = self._of_outcome.get(outcome)
+        if found is None:
+            if len(self._of_outcome) >= OUTCOMES_MAX:
+                outcome = OTHER
+            found = self._of_outcome[outcome] = self._counts.at(self._component, outcome)
+        return found
+
+
 class Metrics:
     """Everything this gateway counts. Methods are cheap and may be called on the loop."""
 
@@ -47,7 +71,7 @@ class Metrics:
         self._session_s = self._spreads(
             "session_seconds", "Open to end", "workflow", bounds=SESSION_BUCKETS_S
         )
-        self._outcomes: dict[str, set[str]] = {}
+        self._of_component: dict[str, _Attempts] = {}
         self._attempts = self._counts("attempts", "Attempts ended", "component", "outcome")
         self._wait_s = self._spreads("attempt_wait_seconds", "Waiting in the gateway", "component")
         self._service_s = self._spreads(
@@ -103,13 +127,16 @@ class Metrics:
 
     def attempt_ended(self, measure: AttemptMeasure) -> None:
         """An attempt has its one terminal event."""
-        seen = self._outcomes.setdefault(measure.component, set())
-        is_known = measure.outcome in seen or len(seen) < OUTCOMES_MAX
-        outcome = measure.outcome if is_known else OTHER
-        seen.add(outcome)
-        self._attempts.at(measure.component, outcome).add()
-        self._wait_s.at(measure.component).add(measure.wait_ms / 1000)
-        self._service_s.at(measure.component).add(measure.service_ms / 1000, measure.lineage_id)
+        counted = self._of_component.get(measure.component)
+        if counted is None:
+            counted = self._of_component[measure.component] = self._counted(measure.component)
+        counted.ended(measure.outcome).add()
+        counted.wait_s.add(measure.wait_ms / 1000)
+        counted.service_s.add(measure.service_ms / 1000, measure.lineage_id)
+
+    def _counted(self, component: str) -> _Attempts:
+        wait_s, service_s = self._wait_s.at(component), self._service_s.at(component)
+        return _Attempts(component, self._attempts, wait_s=wait_s, service_s=service_s)
 
     def decided(self, trigger: str, option: str) -> None:
         """The recovery policy chose."""
