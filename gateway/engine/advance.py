@@ -14,7 +14,7 @@ from acp_spec.model.plan import SubGoal
 from gateway.engine import calls, endings, side_effects, sub_goals
 from gateway.engine.contract_checks import violation
 from gateway.engine.definition import Condition, Require, Step
-from gateway.engine.events import AnyEvent, SessionEnded, StepEnded, SubGoalEnded
+from gateway.engine.events import AnyEvent, CallCreated, SessionEnded, StepEnded, SubGoalEnded
 from gateway.engine.flow import may_redo
 from gateway.engine.rejections import rejection, told_by_hand
 from gateway.engine.scope import SessionScope
@@ -29,7 +29,7 @@ def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
     if state.terminal:
         return ()
     events = _next(state, world)
-    if events and isinstance(events[-1], SessionEnded):
+    if events and type(events[-1]) is SessionEnded:
         digest = state.commands_digest.hex()
         return (*events[:-1], msgspec.structs.replace(events[-1], commands_digest=digest))
     return events
@@ -112,10 +112,10 @@ def _create_single(state: SessionState, step: Step, *, world: World) -> AnyEvent
             failure = violation(where, mapping.line, text=mapping.expression.text, problem=problem)
             return _failed_step(state, step, failure=failure, world=world)
     made = calls.for_step(state, step, fields=fields, world=world)
-    if isinstance(made, AcpError):
-        ended = _failed_step(state, step, failure=made, world=world)
-        return msgspec.structs.replace(ended, mapped=refused_values(made))
-    return made
+    if isinstance(made, CallCreated):
+        return made
+    ended = _failed_step(state, step, failure=made, world=world)
+    return msgspec.structs.replace(ended, mapped=refused_values(made))
 
 
 def _over_plan(
@@ -163,13 +163,13 @@ def _begin(
     if never is not None:
         return _sub_goal_ended(step, goal, world=world, status=never.status, failure=never.error)
     arguments = sub_goals.arguments(state, step.name, goal=goal)
-    if isinstance(arguments, AcpError):
+    if not isinstance(arguments, bytes):
         return _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=arguments)
     made = calls.for_sub_goal(state, step, goal=goal, arguments=arguments, world=world)
-    if isinstance(made, AcpError):
-        ended = _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=made)
-        return msgspec.structs.replace(ended, mapped=refused_values(made))
-    return made
+    if isinstance(made, CallCreated):
+        return made
+    ended = _sub_goal_ended(step, goal, world=world, status=StepStatus.FAILED, failure=made)
+    return msgspec.structs.replace(ended, mapped=refused_values(made))
 
 
 def _sub_goal_ended(
@@ -183,7 +183,7 @@ def _sub_goal_ended(
 def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
     """End a step that succeeded: write its variables, note what a RETRY may not repeat."""
     variables = _variables(state, step, world=world) if step.output_mapping else {}
-    if isinstance(variables, AcpError):
+    if not isinstance(variables, dict):
         return _failed_step(state, step, failure=variables, world=world)
     return StepEnded(
         at_ms=world.at_ms,

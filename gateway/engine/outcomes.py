@@ -67,7 +67,7 @@ def settle(state: SessionState, call: CallState, *, response: Payload) -> None:
 
 
 def _plan_problem(state: SessionState, answer: Answer) -> str | None:
-    if not isinstance(answer, PlanResponse):
+    if type(answer) is not PlanResponse:
         return None
     return plan_problem(
         answer.plan, state.workflow.limits.max_sub_goals if state.workflow else None
@@ -76,11 +76,9 @@ def _plan_problem(state: SessionState, answer: Answer) -> str | None:
 
 def _output(answer: Answer) -> Payload:
     """The output of those whose output others name: a plan's, an action's."""
-    match answer:
-        case ExecuteResponse() | PlanResponse():
-            return answer.output
-        case ObserveResponse() | ReflectResponse():
-            return ABSENT
+    if type(answer) is ExecuteResponse or type(answer) is PlanResponse:
+        return answer.output
+    return ABSENT
 
 
 def _broken(call: CallState, failure: AcpError) -> CallState:
@@ -117,18 +115,15 @@ def _keep(state: SessionState, call: CallState, *, answer: Answer | None) -> Non
     state.calls[created.call_id] = call
     if not created.manual_key:
         _settle_sub_goal(state, call)
-    match answer:
-        case PlanResponse():
-            _take_plan(state, call, answer=answer)
-        case ObserveResponse():
-            state.memory = answer.memory or state.memory
-        case ReflectResponse():
-            reflection = ReflectionState(
-                step=created.step, call_id=created.call_id, loop=created.loop, response=answer
-            )
-            state.reflections = (*state.reflections, reflection)
-        case ExecuteResponse() | None:
-            pass
+    if type(answer) is PlanResponse:
+        _take_plan(state, call, answer=answer)
+    elif type(answer) is ObserveResponse:
+        state.memory = answer.memory or state.memory
+    elif type(answer) is ReflectResponse:
+        reflection = ReflectionState(
+            step=created.step, call_id=created.call_id, loop=created.loop, response=answer
+        )
+        state.reflections = (*state.reflections, reflection)
 
 
 def _settle_sub_goal(state: SessionState, call: CallState) -> None:

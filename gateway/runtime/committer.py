@@ -100,7 +100,7 @@ class Committer:
         """Journal `events` as one record. The session's first record (`Opened`) makes its key."""
         assert events, "a record holds at least one event"
         batch = self.batch
-        if isinstance(events[0], Opened):
+        if type(events[0]) is Opened:
             batch.put(Table.KEY, session_row(session_id), self._sealer.new_key(session_id))
         self._events += len(events)
         key, record = self._sealer.encode_record(session_id, first_sequence, events=events)

@@ -241,33 +241,33 @@ class Driver:
                 todo.extend(advance(live.state, self.world(live)))
                 continue
             item = todo.popleft()
-            match item:
-                case Event():
-                    if live.state is before:
-                        live.state = evolve(live.state)  # one copy for all events of this record
-                    todo.extend(apply(live.state, item))
-                    record.append(item)
-                    seen(live.state, item)
-                case Advance():
-                    wants_advance = True
-                case Call() | Decide() | Hedge():
-                    event = self._ask(live, item)
-                    if event is not None:
-                        todo.appendleft(event)  # applied before anything else is asked: one budget
-                case _:
-                    acts.append(item)
+            # Types are compared: `isinstance` and `case` take five times as long to say no.
+            if type(item) is Advance:
+                wants_advance = True
+            elif isinstance(item, Event):
+                if live.state is before:
+                    live.state = evolve(live.state)  # one copy for all events of this record
+                todo.extend(apply(live.state, item))
+                record.append(item)
+                seen(live.state, item)
+            elif type(item) is Call or type(item) is Decide or type(item) is Hedge:
+                event = self._ask(live, item)
+                if event is not None:
+                    todo.appendleft(event)  # applied before anything else is asked: one budget
+            else:
+                acts.append(item)
         self._commit(live, before, record=record, acts=acts)
         self.executor.settled(live)
 
     def _ask(self, live: Live, command: Call | Decide | Hedge) -> AnyEvent | None:
         """Governance and policy: run once, their result is an event."""
         call = live.state.calls[command.call_id]
-        if isinstance(command, Hedge):
-            return self.executor.hedge(live, command.call_id)
         if isinstance(command, Call):
             if call.phase is not Phase.READY or command.call_id in live.waiting:
                 return None
             return self.executor.admit(live, command.call_id)
+        if isinstance(command, Hedge):
+            return self.executor.hedge(live, command.call_id)
         if call.phase is not Phase.DECIDING:
             return None
         workflow = live.state.workflow
@@ -292,7 +292,7 @@ class Driver:
     ) -> None:
         if record:
             self._append(live, before, record=record)
-        if any(isinstance(command, Record) for command in acts) and not _is_twin(live):
+        if Record in map(type, acts) and not _is_twin(live):
             self._record(live.state.session_id, live.state.sequence)
         if not record and not acts:
             return
@@ -329,16 +329,13 @@ class Driver:
     def _act(self, live: Live, acts: list[Command]) -> None:
         live.unwritten -= 1
         for command in acts:
-            match command:
-                case StartTimer():
-                    self.timers.start(live.state.session_id, command)
-                case End():
-                    self.timers.drop(live.state.session_id)
-                    self.committer.after_sync(lambda: self._ended(live))
-                case Record():
-                    pass  # its row was in the batch
-                case _:
-                    self.executor.act(live, command)
+            if type(command) is StartTimer:
+                self.timers.start(live.state.session_id, command)
+            elif type(command) is End:
+                self.timers.drop(live.state.session_id)
+                self.committer.after_sync(lambda: self._ended(live))
+            elif type(command) is not Record:  # whose row was in the batch
+                self.executor.act(live, command)
 
     def _ended(self, live: Live) -> None:
         """Its end is on disk. Until then it counts as open, so that a stalled disk is a bound."""

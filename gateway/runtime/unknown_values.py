@@ -95,6 +95,8 @@ class UnknownValues:
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
         """Count what an event says of its values, and keep those that were refused."""
+        if not getattr(event, "mapped", ()) and not getattr(event, "in_domain", 0):
+            return  # as nearly all: few workflows declare domains
         match event:
             case Opened() | CallCreated() | AttemptEnded() | OperationEnded():
                 in_domain = event.in_domain
@@ -102,8 +104,6 @@ class UnknownValues:
                 in_domain = 0
             case _:
                 return
-        if not event.mapped and not in_domain:
-            return
         opened = state.opened
         where = Seen(
             tenant=opened.tenant,
