@@ -21,6 +21,7 @@ from gateway.config.settings import (
     Settings,
 )
 from gateway.runtime.registry import Registry
+from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.service import SessionService
 from gateway.runtime.workflows import Workflows
 from gateway.simulation.house import Ground
@@ -82,6 +83,7 @@ class SimulatedHouse:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._outbox: asyncio.Task[None] | None = None
+        self._rolling: asyncio.Task[None] | None = None
 
     @property
     def sessions(self) -> SessionService:
@@ -97,10 +99,15 @@ class SimulatedHouse:
         assert isinstance(workflows, Workflows), "the assembly puts the real ones there"
         return workflows
 
+    @property
+    def rollouts(self) -> Rollouts:
+        return self._gateway.rolling.rollouts
+
     async def start(self) -> None:
         gateway = self._gateway
         gateway.contexts.public_url = "http://gateway"
         self._outbox = asyncio.get_running_loop().create_task(gateway.outbox.run())
+        self._rolling = asyncio.get_running_loop().create_task(self.rollouts.run())
         gateway.prober.start()
         await recover(gateway)
 
@@ -112,10 +119,16 @@ class SimulatedHouse:
             async with asyncio.timeout(DRAIN_S):
                 await gateway.executors.idle()
         assert self._outbox is not None, "what is stopped was started"
+        assert self._rolling is not None, "what is stopped was started"
+        self._rolling.cancel()
         await close(gateway, [self._outbox])
 
     def lag(self) -> int:
         return self._gateway.outbox.lag
+
+    def beside(self) -> int:
+        twins = self._gateway.twins
+        return twins.running + twins.waiting
 
     def held(self) -> tuple[str, ...]:
         executors = self._gateway.executors

@@ -60,13 +60,14 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
             return refused
         if found.text != arguments:
             arguments, text = found.text, splice(text, "/arguments", value=found.text)
+    component, version = _meant(state, step, action=name, offer=offer)
     return CallCreated(
         at_ms=world.at_ms,
         call_id=call_id(state.session_id, step.step_key, sub_goal="", generation=0, redo=0),
         step=step.step_key,
         role=role,
-        component=offer.card.name,
-        version=offer.card.version,
+        component=component,
+        version=version,
         action=name,
         step_type=calls.step_type(role, offer.card.kind),
         effect=semantics.effect,
@@ -109,6 +110,16 @@ def _offer(state: SessionState, step: ManualStep, *, action: str, world: World) 
         message = f"component {found.card.name!r} is not of kind LLM: use step_type TOOL"
         return error(Reason.INVALID_REQUEST, message)
     return found
+
+
+def _meant(state: SessionState, step: ManualStep, *, action: str, offer: Offer) -> tuple[str, str]:
+    """What the call is for: the session's pin, also when nobody serves it just now, so that the
+    version that serves instead shows as a deviation (RUN-005); a client may name another one."""
+    pin = "" if step.component else state.opened.pins.get(f"action:{action}", "")
+    if pin:
+        name, _, version = pin.rpartition("@")
+        return name, version
+    return offer.card.name, offer.card.version
 
 
 def _name_and_range(text: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import payload
 from gateway.runtime.connection import Answer, Outgoing
 from gateway.simulation import answers
+from gateway.simulation.cards import DECLARED
 from gateway.simulation.dice import Dice
 
 OF_ROLE = {
@@ -144,6 +145,13 @@ def action_of(card: Card, outgoing: Outgoing) -> Action | None:
     if outgoing.role is not StepRole.EXECUTE:
         return None
     return card.action(_named.decode(bytes(outgoing.body)).action)
+
+
+def effect_of(outgoing: Outgoing) -> Effect:
+    """What the component does by the card that it had first, whatever a newer one says."""
+    if outgoing.role is not StepRole.EXECUTE:
+        return OF_ROLE[outgoing.role][0]
+    return DECLARED[_named.decode(bytes(outgoing.body)).action].effect
 
 
 def garbled(answer: Answer, dice: Dice) -> Answer:

@@ -45,6 +45,7 @@ WORLD: Final[dict[str, float]] = {
     "component down": 0.18,
     "component replaced": 0.10,
     "component drained": 0.10,
+    "rollout": 0.25,
     "lease expired": 0.11,
     "cancels ignored": 0.75,
 }

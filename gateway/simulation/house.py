@@ -11,6 +11,7 @@ from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.driver import Observer
 from gateway.runtime.registered import Dialer
 from gateway.runtime.registry import Registry
+from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.service import SessionService
 from gateway.runtime.sync_thread import Worker
 from gateway.runtime.workflows import Workflows
@@ -45,6 +46,9 @@ class House(Protocol):
     @property
     def workflows(self) -> Workflows: ...
 
+    @property
+    def rollouts(self) -> Rollouts: ...
+
     async def start(self) -> None:
         """Recover what an earlier life left, then serve."""
 
@@ -53,6 +57,9 @@ class House(Protocol):
 
     def lag(self) -> int:
         """Trajectories that are not delivered yet."""
+
+    def beside(self) -> int:
+        """Twins of sessions that run, or wait for their turn."""
 
     def held(self) -> tuple[str, ...]:
         """What is still held by attempts: permits, places in queues, waits."""

@@ -33,6 +33,7 @@ from gateway.engine.events import (
 from gateway.engine.states import RETRIES_PER_CALL, Phase, SessionState
 from gateway.runtime.connection import Outgoing
 from gateway.simulation.books import CallBook, SessionBook, Violation, call_of
+from gateway.simulation.component import effect_of
 from gateway.simulation.target_laws import TargetLaws
 from gateway.simulation.town import NUMBER
 from gateway.simulation.virtual_loop import Process
@@ -118,6 +119,8 @@ class Laws:
             book = self.books[session_id] = SessionBook(number, budget=state.opened.retry_budget)
         if kind is Opened:
             self.open_sessions += 1
+            if state.opened.rollouts:
+                book.faults.add("rollout")
             if book.sequence:
                 self.broken("one opening", "a session opened twice", session=session_id)
         version = state.version
@@ -186,9 +189,21 @@ class Laws:
         keyed = created.idempotency is Idempotency.BY_KEY and first_ms is not None and ttl_ms
         if keyed and event.at_ms - (first_ms or 0) >= ttl_ms:
             self.broken("never after the key's time", created.action, session=session_id)
+        self._stays(event, state)
         call.starts(event, state.sequence, syncs=self._syncs)
         if not self.is_reading_back:
             self.targets.started(event)
+
+    def _stays(self, event: AttemptStarted, state: SessionState) -> None:
+        """Its pins were fixed when it opened, by every rollout that ran then, too."""
+        created, pins = state.calls[event.call_id].created, state.opened.pins.values()
+        pin = f"{created.component}@{created.version}"
+        others = [one for one in pins if one.startswith(f"{created.component}@")]
+        is_pinned = pin in others or not others  # a client that runs its own steps pins nothing
+        is_served = pin == f"{event.component}@{event.version}" or event.deviation is not None
+        if created.version and not (is_pinned and is_served):
+            what = f"{pin} of {others}, {event.version} is asked"
+            self.broken("a session stays with its versions", what, session=state.session_id)
 
     def _attempt_ended(self, event: AnyEvent) -> None:
         assert isinstance(event, AttemptEnded)
@@ -307,7 +322,10 @@ class Laws:
         context = outgoing.context
         session_id, attempt = context.session_id, context.attempt
         self.counts["attempts"] += 1
-        book = self.books[session_id]
+        book = self.books.get(session_id)
+        if book is None:
+            self._twin_sent(outgoing, life=life)
+            return
         call, state = book.calls[context.call_id], book.state
         if not life.is_alive or state is None:
             self.broken("the dead send nothing", context.call_id, session=session_id)
@@ -335,6 +353,22 @@ class Laws:
         if bytes(outgoing.body) != call.body or context.body_digest != call.digest:
             self.broken("the same bytes under the same key", context.call_id, session=session_id)
         self.note(f"sent {context.call_id} {attempt}")
+
+    def _twin_sent(self, outgoing: Outgoing, *, life: Process) -> None:
+        """A twin is nobody's session: no observer is told of it. What its elders call a WRITE it
+        never sends, whatever a candidate's card says."""
+        context = outgoing.context
+        if not life.is_alive:
+            self.broken("the dead send nothing", context.call_id)
+        if effect_of(outgoing) is not Effect.READ:
+            self.broken("twins only read", f"{context.step}: {bytes(outgoing.body)[:80]!r}")
+        self.counts["twins"] += 1
+        self.note(f"twin sent {context.call_id} {context.attempt}")
+
+    def answered(self, outgoing: Outgoing, instance: str, *, is_failure: bool) -> None:
+        """The gateway hears of an attempt."""
+        if is_failure and outgoing.context.session_id not in self.books:
+            self.targets.failed_beside(instance)
 
     def _in_time(self, state: SessionState, timeout_ms: int, *, session_id: str) -> None:
         now_ms = max(self.wall_ms(), state.now_ms)
@@ -370,8 +404,9 @@ class Laws:
         for table, key, _ in operations:
             if table is Table.JOURNAL:
                 session_id = key[:SESSION_BYTES].decode()
-                book = self.books[session_id]
-                book.written = self._unsynced[session_id] = book.sequence
+                book = self.books.get(session_id)
+                if book is not None:  # a twin is in no book
+                    book.written = self._unsynced[session_id] = book.sequence
 
     def sync_begins(self) -> None:
         self._covered, self._unsynced = self._unsynced, {}
@@ -389,7 +424,10 @@ class Laws:
         for line in lines:
             head = head_of(line)
             assert head is not None, "the outbox writes trajectories"
-            book = self.books[head.session_id]
+            book = self.books.get(head.session_id)
+            if book is None:
+                self.broken("every trajectory exactly once", "a twin's left", session="")
+                continue
             self.lines[head] += 1
             if self.lines[head] > 1:
                 what = f"sequence {head.sequence} twice"

@@ -14,6 +14,7 @@ from gateway.engine.events import Decided, Late, StepEnded, Timer
 from gateway.engine.states import Phase, SessionState
 from gateway.governance import breaker
 from gateway.governance.verdicts import ADMIT
+from gateway.runtime.absence import Found
 from gateway.runtime.connection import Answer
 from gateway.simulation.exchanging import Mutant, every_second, handling, without
 
@@ -156,6 +157,14 @@ def _takes_silence_for_proof(before: Any) -> Any:
         before(self, session_id, command, answer=answer, late=late)
 
     return answered
+
+
+def _goes_with_the_crowd(before: Any) -> Any:
+    def now(self: Any, state: SessionState, call: Any) -> Any:
+        target = self._active(call.created.component, state.session_id)
+        return Found(target) if target is not None else before(self, state, call)
+
+    return now
 
 
 def _constant(value: object) -> Any:
@@ -372,6 +381,24 @@ MUTANTS: Final[dict[str, Mutant]] = {
                 self._admission.now_ms() - service.at_ms if load.waiting else 0.0
             )
         ),
+    ),
+    "twins-write": Mutant(
+        place="gateway.runtime.twins:_is_sent",
+        laws=("twins only read",),
+        story="a twin sends what it should take from the record",
+        make=_constant(True),
+    ),
+    "believe-the-candidate": Mutant(
+        place="gateway.runtime.rollout_traffic:guarded",
+        laws=("twins only read",),
+        story="what a candidate's card calls a READ is sent for a twin",
+        make=lambda before: lambda record, pinned, *, catalog: replace(record, writes=frozenset()),
+    ),
+    "follow-the-active": Mutant(
+        place="gateway.runtime.absence:Absence._now",
+        laws=("a session stays with its versions",),
+        story="calls go to the active version, whatever the session is pinned to",
+        make=_goes_with_the_crowd,
     ),
     "erase-nothing": Mutant(
         place="gateway.runtime.committer:Committer.erase",

@@ -58,3 +58,5 @@ class Lived:
     steps: int
     virtual_s: float
     lines: list[bytes]
+    twins: int
+    """Attempts of twins that left the gateway."""

@@ -76,6 +76,10 @@ class TargetLaws:
         for address in [one for one in self._unused if one[0] == event.call_id]:
             self._token_back(address)  # it waited for its sync while a call-back ended the call
 
+    def failed_beside(self, instance: str) -> None:
+        """A twin's attempt failed there: no event tells of it, and the breaker counts it."""
+        self._failures[instance] += 1
+
     def _failed(self, instance: str, failure: AcpError | None) -> None:
         if failure is None or failure.boundary is Boundary.GATEWAY:
             return

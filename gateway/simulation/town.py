@@ -17,10 +17,23 @@ NUMBER = "n"
 """The label that carries a session's number in its scenario: ids change, it does not."""
 
 
+@dataclass(slots=True, eq=False)
+class Instance:
+    """One replica at its address. `component_id`: how the gateway calls it once registered."""
+
+    url: str
+    component: Component
+    card: Card
+    is_up: bool = True
+    component_id: str = ""
+
+
 class Judge(Protocol):
     """Looks at every attempt that leaves, and at every fault that strikes one."""
 
     def sent(self, outgoing: Outgoing, *, life: Process, idempotency: Idempotency) -> None: ...
+
+    def answered(self, outgoing: Outgoing, instance: str, *, is_failure: bool) -> None: ...
 
     def flying(self, place: str, count: int, *, limits: Limits) -> None: ...
 
@@ -42,17 +55,6 @@ class Faults:
     def of_operation(self, dice: Dice) -> str:
         kind = dice.weighed(faults.OPERATION, "")
         return "" if kind in self.without else kind
-
-
-@dataclass(slots=True, eq=False)
-class Instance:
-    """One replica at its address. `component_id`: how the gateway calls it once registered."""
-
-    url: str
-    component: Component
-    card: Card
-    is_up: bool = True
-    component_id: str = ""
 
 
 class Town:

@@ -13,7 +13,7 @@ import msgspec
 from acp_spec.model.enums import Transport
 from acp_spec.model.session import RegisterRequest
 from gateway.runtime.principal import LOCAL
-from gateway.simulation import faults
+from gateway.simulation import faults, rollout_story
 from gateway.simulation.cards import CARDS
 from gateway.simulation.dice import Dice
 from gateway.simulation.house import House
@@ -175,6 +175,22 @@ def _replaced(sky: Sky, dice: Dice) -> None:
         sky.after(0.2 + dice.random(), partial(sky.order, partial(_leaves, one)))
 
 
+def _rollout(sky: Sky, dice: Dice) -> None:
+    """A version that is tried: twins beside sessions, then sessions of its own, then all."""
+    name = dice.pick(NAMES)
+    elder = next(card for card in CARDS if card.name == name)
+    place = sky.town.settle(rollout_story.candidate(elder, dice), 1)
+    spec = rollout_story.declared(name, dice)
+
+    async def come(house: House) -> None:
+        await register(house, place)
+        await rollout_story.begin(house, spec)
+
+    sky.order(come)
+    for at_s, what in rollout_story.orders(dice):
+        sky.after(at_s, partial(sky.order, partial(rollout_story.order, what, spec=spec)))
+
+
 def _drained(sky: Sky, dice: Dice) -> None:
     place = _place(sky, dice)
     sky.order(lambda house: drain(house, place))
@@ -203,10 +219,11 @@ STORIES: Final[dict[str, Story]] = {
     "component down": _component_down,
     "component replaced": _replaced,
     "component drained": _drained,
+    "rollout": _rollout,
     "lease expired": _lease_expired,
     "cancels ignored": _deaf,
 }
-TELL_THEMSELVES: Final = frozenset({"component down", "cancels ignored"})
+TELL_THEMSELVES: Final = frozenset({"component down", "cancels ignored", "rollout"})
 """Kinds that are counted where they meet a session, not of all that is open."""
 
 

@@ -189,6 +189,8 @@ class SimulatedConnection:
         """Call the sink in the life that sent it, soon, and once."""
         if not flight.is_answered:
             flight.is_answered = True
+            place, judge = self._place.component_id, self._town.judge
+            judge.answered(flight.outgoing, place, is_failure=answer.error is not None)
             del self._flights[flight.key]
             self._loop.soon_in(self._life, flight.sink, answer, False)
 

@@ -96,7 +96,9 @@ class World:
         if self._busy or self.laws.open_sessions or self.laws.violations:
             return bool(self.laws.violations)
         house = self._house
-        return self._is_serving and house is not None and house.lag() == 0
+        if not self._is_serving or house is None:
+            return False
+        return house.lag() == 0 and house.beside() == 0
 
     def _lived(self) -> Lived:
         books = self.laws.books.values()
@@ -117,6 +119,7 @@ class World:
             steps=self.loop.steps,
             virtual_s=self.loop.now_s,
             lines=self.machine.shelf.lines(),
+            twins=self.laws.counts["twins"],
         )
 
     # ---- lives of the gateway ----------------------------------------------------------------
@@ -357,6 +360,8 @@ class World:
                 self.laws.broken("every session ends", "it is open still", session=session_id)
         if self._busy and not self.laws.violations:
             self.laws.broken("every session ends", "a client waits for ever")
+        if self._house is not None and self._house.beside() and not self.laws.violations:
+            self.laws.broken("every session ends", "a twin is open still")
 
     def _check_rest(self) -> None:
         """At rest: nothing is held, nothing is owed, the journal explains itself."""

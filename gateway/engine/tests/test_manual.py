@@ -1,5 +1,6 @@
 """Steps that a client runs itself: targets, refusals, exact bytes, the end (SPEC section 6)."""
 
+import msgspec
 import pytest
 
 from acp_spec.model.enums import Kind, Mode, SessionStatus, StepRole, StepStatus, StepType
@@ -121,6 +122,19 @@ def test_a_named_component_is_used_and_must_declare_the_action() -> None:
     assert made(play, chosen).component == "rival"
     wrong = step(StepType.TOOL, b'{"action":"pay"}', component="rival")
     assert "does not declare" in refused(play, wrong).message
+
+
+def test_a_step_whose_pinned_version_has_left_is_meant_for_it_still() -> None:
+    """So that the version which serves instead shows as a deviation; it served without a word."""
+    play = opened()
+    pinned = f"{TOOLS.name}@{TOOLS.version}"
+    assert play.state.opened.pins["action:read"] == pinned
+    newer = msgspec.structs.replace(TOOLS, version="1.7.0")
+    play.catalog = catalog_of(PLANNER, newer, MODEL)
+    meant = made(play, step(StepType.TOOL, b'{"action":"read"}'))
+    assert f"{meant.component}@{meant.version}" == pinned
+    named = made(play, step(StepType.TOOL, b'{"action":"read"}', component=TOOLS.name))
+    assert named.version == "1.7.0", "a client may name another one"
 
 
 def test_manual_calls_are_retried_like_any_other() -> None:

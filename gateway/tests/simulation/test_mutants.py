@@ -24,6 +24,7 @@ RARE = {
     "ignore-the-breaker",
     "long-memory",
     "forget-the-deadline",
+    "believe-the-candidate",
 }
 """These need a coincidence: some seconds until it happens."""
 

@@ -55,6 +55,15 @@ def test_calls_that_a_slow_sync_bunched_keep_the_rate_they_were_admitted_by() ->
     assert not found.violations
 
 
+def test_versions_are_tried_on_the_sessions_of_a_world_and_their_twins_ask_what_only_reads() -> (
+    None
+):
+    found = lived(Scenario(seed=1, world=7), make_house)
+    assert not found.violations
+    assert found.met["rollout"] > 3
+    assert found.twins > 3
+
+
 def test_the_same_seed_gives_the_same_story() -> None:
     first, again = (lived(Scenario(seed=5, world=3), make_house) for _ in range(2))
     assert first.digest == again.digest
