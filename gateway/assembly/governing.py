@@ -1,6 +1,7 @@
 """The board of a gateway, wired: its policy out of the settings, and what it is asked about."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,8 +19,9 @@ from gateway.config.settings import Settings
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.evidence import EvidenceRequest, Evidences, Plan, Run
 from gateway.runtime.measuring import Measured, Measurement, Measurer
+from gateway.runtime.principal import LOCAL
 from gateway.runtime.registry import Registry
-from gateway.runtime.tokens import TokenInfo, TokenRequest, Tokens
+from gateway.runtime.tokens import TokenInfo, TokenRequest, Tokens, subject_of
 from gateway.runtime.workflows import Workflows
 from gateway.transports.address_guard import (
     GRPC_SCHEMES,
@@ -116,7 +118,7 @@ def evidences_of(
     own_url = measurable.own_url
     return Evidences(
         board,
-        _runner(settings, measurable.tokens),
+        _runner(settings, measurable.tokens, workflows=measurable.workflows),
         plans={
             EvidenceKind.CONFORMANCE: _conformance(settings),
             EvidenceKind.LOAD_RUN: _load_run(measurable.workflows, own_url),
@@ -127,23 +129,37 @@ def evidences_of(
     )
 
 
-def _runner(settings: Settings, tokens: Tokens) -> Run:
-    """Runs a command; one that calls this gateway gets a token of its own while it runs."""
+def _runner(settings: Settings, tokens: Tokens, *, workflows: Workflows) -> Run:
+    """Runs a command; one that calls this gateway gets a token of its own while it runs, and may
+    run the version that it measures before anybody has approved it."""
     measurer = Measurer(timeout_s=settings.board.evidence_timeout_s)
 
     async def run(measurement: Measurement) -> Measured:
-        if not (settings.auth_required and measurement.scopes):
+        if not measurement.scopes:
             return await measurer.run(measurement)
+        if not settings.auth_required:
+            with _measures(workflows, LOCAL.subject):
+                return await measurer.run(measurement)
         request = TokenRequest(
             scopes=measurement.scopes, label="evidence of a proposal", days=MEASURING_DAYS
         )
         made = await tokens.create(request)
         try:
-            return await measurer.run(measurement, token=made.token)
+            with _measures(workflows, subject_of(made.info)):
+                return await measurer.run(measurement, token=made.token)
         finally:
             await tokens.revoke(made.info.token_id)
 
     return run
+
+
+@contextmanager
+def _measures(workflows: Workflows, subject: str) -> Generator[None]:
+    workflows.measurers.append(subject)
+    try:
+        yield
+    finally:
+        workflows.measurers.remove(subject)
 
 
 def _conformance(settings: Settings) -> Plan:

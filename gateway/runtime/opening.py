@@ -130,7 +130,7 @@ class Openings:
             raise AcpFailure(
                 error(Reason.OVERLOADED, message, boundary=Boundary.GATEWAY, retry_after_ms=1_000)
             )
-        workflow = self._workflow(request)
+        workflow = self._workflow(request, principal)
         found = self._driver.meaning.of_input(workflow, request.input)
         if found.refusal is not None:
             reference = f"{workflow.name}@{workflow.version}" if workflow else ""
@@ -191,13 +191,20 @@ class Openings:
                 )
             )
 
-    def _workflow(self, request: OpenSession) -> Workflow | None:
+    def _workflow(self, request: OpenSession, principal: Principal) -> Workflow | None:
         if request.workflow:
-            return self._workflows.resolve(request.workflow)
+            workflow = self._workflows.resolve(request.workflow)
+            if "@" in request.workflow and not self._is_rolled_out(workflow):
+                self._workflows.permit_session(workflow, principal=principal)
+            return workflow
         if request.mode is Mode.MANUAL:
             return None
         message = "workflow: name the workflow to run (or open the session with mode MANUAL)"
         raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+
+    def _is_rolled_out(self, workflow: Workflow) -> bool:
+        """A rollout gives it to callers: it asked the board when it began to."""
+        return self.traffic is not None and self.traffic.serves(workflow)
 
     def _known(self, request: OpenSession, principal: Principal, *, digest: str) -> str | None:
         if not request.session_key:

@@ -93,6 +93,15 @@ class RolloutTraffic:
         """No rollout runs and no policy was rolled out: openings need not ask."""
         return not self._rollouts.active and not self._policies.params(RECOVERY)
 
+    def serves(self, workflow: Workflow) -> bool:
+        """Whether a rollout gives this version to callers now."""
+        return any(
+            (one.spec.subject.kind, one.spec.subject.name) == (Kind.WORKFLOW, workflow.name)
+            and one.spec.subject.candidate == workflow.version
+            and one.stage not in BESIDE
+            for one in self._rollouts.active
+        )
+
     # ---- at the opening --------------------------------------------------------------------------
 
     def intended(self, intent: Intent, opening: Opening, *, catalog: Catalog) -> Intent:

@@ -176,9 +176,14 @@ class Tokens:
             tenant=info.tenant,
             scopes=frozenset(info.scopes),
             names=info.names,
-            subject=f"token:{info.token_id}",
+            subject=subject_of(info),
         )
         self._rows[info.token_id] = _Row(digest, info, principal)
+
+
+def subject_of(info: TokenInfo) -> str:
+    """How the caller who shows this token is called."""
+    return f"token:{info.token_id}"
 
 
 def _foreign(tenant: str | None) -> AcpFailure:

@@ -78,6 +78,8 @@ class Workflows:
         """Asked before a version becomes active; the assembly puts the board here."""
         self.told: Callable[[Release, Principal], None] = lambda release, principal: None
         """Hears of every version that is stored, in the same batch."""
+        self.measurers: list[str] = []
+        """Subjects whose sessions are figures for the board: they run what is not approved yet."""
         for key, value in store.scan(Table.WORKFLOW, b""):
             self._load(key, value)
 
@@ -154,6 +156,15 @@ class Workflows:
         self._known(name, version)
         before, after = self._release(name, self._active[name]), self._release(name, version)
         return self.permit(before, after, principal=principal)
+
+    def permit_session(self, workflow: Workflow, *, principal: Principal) -> None:
+        """May a session run this version by naming it? PERMISSION_DENIED where it may not serve.
+
+        What needs an approved proposal to become active would else serve without one.
+        """
+        is_active = self._active.get(workflow.name) == workflow.version
+        if not is_active and principal.subject not in self.measurers:
+            self.permitted(workflow.name, workflow.version, principal=principal)
 
     async def activate(
         self, name: str, version: str, *, principal: Principal = LOCAL

@@ -136,6 +136,18 @@ def test_a_version_asked_for_by_name_is_not_replaced(door: Door) -> None:
     assert asked == {"1.0.0"}
 
 
+def test_a_version_serves_by_its_rollout_from_the_first_stage_with_callers_on(door: Door) -> None:
+    door.house.planners.active = lambda name: "1.0.0"  # type: ignore[method-assign]
+    one, two = (door.workflows.exact("town", version) for version in ("1.0.0", "2.0.0"))
+    subject = Subject(kind=Kind.WORKFLOW, name="town", candidate="2.0.0")
+    rollout = door.start(1, subject=subject)
+    assert not door.traffic.serves(two), "callers get the baseline in CANARY and SHADOW"
+    door.house.order(rollout, Order.PROMOTE)
+    assert (door.traffic.serves(one), door.traffic.serves(two)) == (False, True)
+    door.house.order(rollout, Order.ROLLBACK)
+    assert not door.traffic.serves(two)
+
+
 def test_a_tenant_or_a_key_keeps_its_version(door: Door) -> None:
     door.start(2, sticky=Sticky.TENANT)
     assert len({msgspec.json.encode(one.pins) for one in door.many(50)}) == 1
