@@ -268,7 +268,7 @@ def attached(serve: Serve, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
             continue
         environment = dict(service["environment"])
         assert environment.pop("ACP_ATTACH") == "gateway:8081"
-        assert environment.pop("ACP_TOKEN") == "${COMPONENT_TOKEN}"
+        assert environment.pop("ACP_COMPONENT_TOKEN") == "${COMPONENT_TOKEN}"
         assert environment == {}
         started.append(
             subprocess.Popen(
@@ -276,7 +276,12 @@ def attached(serve: Serve, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
                 cwd=tmp_path,  # as in the image: what a component writes is not in the sources
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={"PATH": "/usr/bin", "ACP_ATTACH": served.grpc, "ACP_TOKEN": component},
+                env={
+                    "PATH": "/usr/bin",
+                    "ACP_ATTACH": served.grpc,
+                    "ACP_COMPONENT_TOKEN": component,
+                    "ACP_TOKEN": "acp_an_operators_own",
+                },
             )
         )
     try:

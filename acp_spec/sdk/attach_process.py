@@ -15,6 +15,7 @@ import uvloop
 
 from acp_spec.sdk.attach import Attachment, Dialling, Refused
 from acp_spec.sdk.component import Component
+from acp_spec.sdk.own_token import own_token
 from acp_spec.sdk.serving import DRAIN_S_DEFAULT
 
 log = logging.getLogger(__name__)
@@ -28,11 +29,11 @@ def attach(
     instance_id: str | None = None,
 ) -> None:
     """Stay attached until SIGTERM or SIGINT. What is not given comes from the environment:
-    ACP_ATTACH (127.0.0.1:8081), ACP_TOKEN, ACP_INSTANCE, ACP_DRAIN_S.
+    ACP_ATTACH (127.0.0.1:8081), ACP_COMPONENT_TOKEN, ACP_INSTANCE, ACP_DRAIN_S.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     target = target or os.environ.get("ACP_ATTACH", "127.0.0.1:8081")
-    token = token or os.environ.get("ACP_TOKEN") or None
+    token = token or own_token(os.environ)
     named = instance_id or os.environ.get("ACP_INSTANCE")
     dialling = Dialling(target=target, token=token)
     if named:

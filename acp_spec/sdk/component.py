@@ -185,7 +185,7 @@ class Component:
         instance_id: str | None = None,
     ) -> None:
         """Dial a gateway's gRPC side and serve it until SIGTERM; no port is opened. Defaults from
-        ACP_ATTACH, ACP_TOKEN, ACP_INSTANCE (give one where a restart is the same instance).
+        ACP_ATTACH, ACP_COMPONENT_TOKEN, ACP_INSTANCE (one where a restart is the same instance).
         """
         # Imported here: declaring a component must not load a client.
         from acp_spec.sdk.attach_process import attach

@@ -30,6 +30,7 @@ from acp_spec.sdk.dispatch import Dispatcher
 from acp_spec.sdk.grpc_server import GrpcFront, server_options
 from acp_spec.sdk.http_protocol import Protocol
 from acp_spec.sdk.http_server import HttpFront
+from acp_spec.sdk.own_token import own_token
 from acp_spec.sdk.steady_grpc import steady_server
 
 DRAIN_S_DEFAULT = 10.0
@@ -98,8 +99,8 @@ class Server:
         for address in (http, grpc):
             if address is not None and not address.is_loopback() and token is None:
                 raise NotAllowed(
-                    f"{address} can be reached from other machines: set a token (ACP_TOKEN) that "
-                    "callers must send, or bind to 127.0.0.1."
+                    f"{address} can be reached from other machines: set a token "
+                    "(ACP_COMPONENT_TOKEN) that callers must send, or bind to 127.0.0.1."
                 )
         self._component = component
         self._asked = (http, grpc)
@@ -187,7 +188,8 @@ def _bound(asked: Address, setting: str) -> socket.socket:
 
 def run(component: Component, *, http: str | None = None, grpc: str | None = None) -> None:
     """Serve until SIGTERM or SIGINT. What is not given comes from the environment:
-    ACP_HOST (127.0.0.1), ACP_PORT and ACP_GRPC_PORT (0 = any free), ACP_TOKEN, ACP_DRAIN_S.
+    ACP_HOST (127.0.0.1), ACP_PORT and ACP_GRPC_PORT (0 = any free), ACP_COMPONENT_TOKEN,
+    ACP_DRAIN_S.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     host = os.environ.get("ACP_HOST", "127.0.0.1")
@@ -196,7 +198,7 @@ def run(component: Component, *, http: str | None = None, grpc: str | None = Non
             component,
             http=parse_address(http or f"{host}:{os.environ.get('ACP_PORT', '0')}"),
             grpc=parse_address(grpc or f"{host}:{os.environ.get('ACP_GRPC_PORT', '0')}"),
-            token=os.environ.get("ACP_TOKEN") or None,
+            token=own_token(os.environ),
         )
     except ValueError as problem:
         raise SystemExit(str(problem)) from None

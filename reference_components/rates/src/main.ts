@@ -34,7 +34,7 @@ function attach(gateway: string): void {
   const attachment = new Attachment({
     proto: frames,
     gateway: gateway.replace(/^grpc:\/\//, ""),
-    token: process.env["ACP_TOKEN"],
+    token: process.env["ACP_COMPONENT_TOKEN"] || process.env["ACP_TOKEN"],
     instance: process.env["ACP_INSTANCE"] ?? `${hostname()}-${process.pid}`,
     card,
     execute: (call) => run(withDefaults(call), actions),
