@@ -49,7 +49,9 @@ class Observers:
     order. Nobody is told of a twin: it is nobody's session, and its rollout counts it."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
+        self._observers = [
+            (one.seen, one.hears if isinstance(one, Selective) else None) for one in observers
+        ]
         self._of_type: dict[type, tuple[Seen, ...]] = {}
 
     def seen(self, state: SessionState, event: AnyEvent) -> None:
@@ -59,9 +61,7 @@ class Observers:
         told = self._of_type.get(kind)
         if told is None:
             told = self._of_type[kind] = tuple(
-                one.seen
-                for one in self._observers
-                if not isinstance(one, Selective) or kind in one.hears
+                seen for seen, hears in self._observers if hears is None or kind in hears
             )
         for seen in told:
             seen(state, event)

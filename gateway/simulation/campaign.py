@@ -4,6 +4,7 @@ Worlds are numbered; a process takes every n-th. What came of a world is the sam
 so the figures and the digest of a campaign are too.
 """
 
+import contextlib
 import functools
 import gc
 import multiprocessing
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
+from acp_spec.model.card import Card
 from gateway.engine.workflow_file import parse_stored, parse_workflow
 from gateway.simulation import faults
 from gateway.simulation.books import Violation
@@ -22,7 +24,8 @@ from gateway.simulation.scenario import SESSIONS, Lived, Scenario
 from gateway.simulation.world import World
 
 WORLDS_AT_ONCE = 8
-"""Worlds between two reports of a process: about half a second."""
+"""Worlds between two reports of a process: about a second."""
+CARDS_KEPT = 1_024
 
 Keep = Callable[[list[bytes]], None]
 """Takes the trajectories of a world, as lines."""
@@ -117,16 +120,39 @@ def _remembered(name: str, reader: Callable[[bytes], object]) -> Exchange:
     return Exchange(place=f"gateway.runtime.workflows:{name}", make=lambda before: known)
 
 
+def _remembered_of_card(place: str) -> Exchange:
+    """By the object, which is kept so long: some cards hold what cannot be hashed."""
+    known: dict[int, tuple[Card, object]] = {}
+
+    def make(before: Callable[[Card], object]) -> Callable[[Card], object]:
+        def of(card: Card) -> object:
+            found = known.get(id(card))
+            if found is None:
+                if len(known) >= CARDS_KEPT:
+                    known.clear()
+                found = known[id(card)] = card, before(card)
+            return found[1]
+
+        return of
+
+    return Exchange(place=place, make=make)
+
+
 REMEMBERED = (
     _remembered("parse_workflow", parse_workflow),
     _remembered("parse_stored", parse_stored),
+    _remembered_of_card("gateway.runtime.admission:card_problems"),
+    _remembered_of_card("gateway.runtime.registry:card_digest"),
 )
-"""The same few files are stored in world after world; reading one takes as long as ten sessions."""
+"""The same few files and cards are stored in world after world; reading a file takes as long as ten
+sessions."""
 
 
 def lived(scenario: Scenario, make: MakeHouse) -> Lived:
     """One world, from its beginning to its end."""
-    with exchanged(REMEMBERED[0]), exchanged(REMEMBERED[1]):
+    with contextlib.ExitStack() as stack:
+        for one in REMEMBERED:
+            stack.enter_context(exchanged(one))
         return World(scenario, make).live()
 
 
@@ -148,10 +174,10 @@ def sums(
             if keep is not None:
                 keep(found.lines)
             total.add(found)
+            gc.collect()  # small and at hand: eight worlds at once cost a twentieth more
             world += order.workers
             if found.violations:
                 break
-        gc.collect()
         yield total
         if total.broken or not total.worlds:
             break
