@@ -8,9 +8,11 @@ request's body).
 
 import asyncio
 import re
-from typing import Final
+from typing import Any, Final
+from urllib.parse import unquote
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from acp_spec.bindings import fields
@@ -18,6 +20,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.codec import json
 from acp_spec.model.calls import ErrorBody
 from acp_spec.model.errors import Reason
+from acp_spec.sdk.http_cycle import Cycle
 
 # Headers and request line together; common servers take 8 to 64 KiB.
 HEADER_BYTES_MAX: Final = 64 * 1024
@@ -43,6 +46,8 @@ class Protocol(HttpToolsProtocol):
     request_s = REQUEST_S
     _header_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
+    # True from the first byte of a request to its last.
+    _is_arriving = False
     # True while a head is parsed again whose request is already under way.
     _again = False
     _names_two_hosts = False
@@ -66,37 +71,99 @@ class Protocol(HttpToolsProtocol):
                 self.data_received(rest)
         except httptools.HttpParserError:
             self.send_400_response("this is not HTTP/1.1, or not well formed")
+        if self._is_arriving and self._deadline is None:
+            self._start_deadline()  # most requests come in one piece and need no timer
 
     def on_message_begin(self) -> None:
         if self._again:
             return
+        self._is_arriving = True
         self._header_bytes = 0
-        self._start_deadline()
-        super().on_message_begin()
-        self.scope["extensions"] = {"acp.abort": self.transport.abort}  # type: ignore[dict-item]
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
 
     def on_url(self, url: bytes) -> None:
         if not self._again:
             self._count(len(url))
-            super().on_url(url)
+            self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._again:
-            self._count(len(name) + len(value))
-            super().on_header(name, value)
+        if self._again:
+            return
+        self._count(len(name) + len(value))
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        if not self._again:
-            if not self.url.startswith(b"/"):
-                self._check_authority()
-            super().on_headers_complete()
-        self._again = False
+        if self._again:
+            self._again = False
+            return
+        if not self.url.startswith(b"/"):
+            self._check_authority()
+        version = self.parser.get_http_version()
+        before = self.cycle
+        app: Any = self.app  # its wrappers are typed for lifespans too
+        self.cycle = Cycle(
+            scope=self._scope(version),  # type: ignore[arg-type]
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:  # type: ignore[redundant-expr]  # at first
+            self._start_asgi_task(self.cycle, app)
+        else:
+            # The client did not wait for its answer: the next request waits for it.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, app))
+
+    def _scope(self, version: str) -> dict[str, object]:
+        """The request as ASGI describes it."""
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+            "extensions": {"acp.abort": self.transport.abort},
+        }
+
+    def on_body(self, body: bytes) -> None:
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         # With an upgrade the parser ends the message before its body.
-        if not self.parser.should_upgrade():
-            self._end_deadline()
-            super().on_message_complete()
+        if self.parser.should_upgrade():
+            return
+        self._is_arriving = False
+        self._end_deadline()
+        if not self.cycle.response_complete:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
 
     def send_400_response(self, msg: str) -> None:
         if self._header_bytes > HEADER_BYTES_MAX or len(self.headers or ()) > HEADERS_MAX:

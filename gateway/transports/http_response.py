@@ -1,8 +1,9 @@
 """What leaves over HTTP: bodies, headers, and every failure in the one ACP error shape."""
 
 import math
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from acp_spec.bindings.errors import http_status
 from acp_spec.bindings.fields import JSON
@@ -24,8 +25,7 @@ _ALWAYS: Final[tuple[Header, ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, gc=False):
     """A whole answer. `headers` come on top of type and length."""
 
     status: int

@@ -5,7 +5,6 @@ what only HTTP says (a status, a place). No header, no JSON and no protobuf is k
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -25,8 +24,7 @@ PAGE_LIMIT_DEFAULT: Final = 50
 PAGE_LIMIT_MAX: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True, gc=False):
     """Who asks whom, and within which trace."""
 
     services: Services
@@ -34,8 +32,7 @@ class Caller:
     trace: Trace = NO_TRACE
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True, gc=False):
     """An answer. `status`: the HTTP status (0: the route's own); `location`: a path, or nothing."""
 
     value: msgspec.Struct

@@ -25,7 +25,7 @@ async def attempted(work: Awaitable[T], *, where: str) -> T | AcpError:
     try:
         return await work
     except Exception as problem:
-        return _failure_of(problem, where=where)
+        return failure_of(problem, where=where)
 
 
 def too_many_streams() -> AcpFailure:
@@ -46,7 +46,8 @@ def stopping() -> AcpError:
     )
 
 
-def _failure_of(problem: Exception, *, where: str) -> AcpError:
+def failure_of(problem: Exception, *, where: str) -> AcpError:
+    """The error that a caller hears of whatever was raised; `where` is the route, for the log."""
     match problem:
         case AcpFailure():
             return problem.error
