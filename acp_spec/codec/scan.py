@@ -76,7 +76,9 @@ def check_payload(data: bytes, *, max_bytes: int) -> None:
         _parse(data)
     except ValueError as error:
         _explain(data, str(error))
-    if _nesting_is_over(data, MAX_NESTING):
+    # Few openers cannot nest deeply.
+    has_many = data.count(b"[") + data.count(b"{") > MAX_NESTING
+    if has_many and _nesting_is_over(data, MAX_NESTING):
         raise PayloadRefused(PayloadProblem.TOO_DEEP, _offset_of_nesting(data, MAX_NESTING))
 
 
@@ -141,11 +143,9 @@ def _offset(data: bytes, *, line: int, column: int) -> int:
 def _nesting_is_over(data: bytes, limit: int) -> bool:
     """Whether valid JSON text nests deeper than `limit`.
 
-    Few openers cannot nest deeply. Otherwise strings go, all brackets become one kind, and each
-    `replace` takes away exactly the innermost level: what is left after `limit` rounds is too deep.
+    Strings go, all brackets become one kind, and each `replace` takes away exactly the innermost
+    level: what is left after `limit` rounds is too deep.
     """
-    if data.count(b"[") + data.count(b"{") <= limit:
-        return False
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     # Dropping a pair of neighbouring quotes leaves every other byte inside or outside as it was.

@@ -112,6 +112,11 @@ class Entry:
         return State.UNREACHABLE if self.is_unreachable or self.is_other else State.ACTIVE
 
     @property
+    def is_alive(self) -> bool:
+        """A sign of life is no news: it answers, and its lease has not ended."""
+        return self.expired_mono is None and not self.is_unreachable
+
+    @property
     def lease_ends_mono(self) -> float:
         return self.last_seen_mono + self.row.lease_seconds * 1000
 

@@ -95,7 +95,7 @@ class Registry:
         """
         ready = self._ready.get(pin, ())
         if len(ready) < 2:
-            return self._instance(ready[0]) if ready else None
+            return (ready[0].instance or self._instance(ready[0])) if ready else None
         best = self._instance(max(ready, key=lambda entry: entry.weight(session_id)))
         if avoid is None or not avoid(best):
             return best
@@ -105,7 +105,7 @@ class Registry:
     def instance(self, component_id: str) -> Instance | None:
         """That very instance while it is registered, whatever its state (polls, cancels)."""
         entry = self._entries.get(component_id)
-        return None if entry is None else self._instance(entry)
+        return None if entry is None else entry.instance or self._instance(entry)
 
     def known_at(self, pin: str) -> int | None:
         """Wall-clock ms at which `pin` could last be called (now, if it can); None: never yet."""
@@ -290,7 +290,7 @@ class Registry:
         """The instance answered a call: as good a sign of life as a probe."""
         entry = self._entries.get(component_id)
         if entry is not None:
-            self._seen(entry, None)
+            self._lives(entry)
 
     def unreached(self, component_id: str) -> None:
         """Nothing reached it: its sessions go to another replica, while there is one.
@@ -443,10 +443,14 @@ class Registry:
         return entry.instance
 
     def _seen(self, entry: Entry, signals: Signals | None) -> None:
-        before = entry.state
-        entry.seen(self._clock.monotonic_ms())
         self._keep(entry, signals)
-        if entry.state is not before:
+        self._lives(entry)
+
+    def _lives(self, entry: Entry) -> None:
+        """Every answer comes here: the state is only asked where a sign of life can change it."""
+        before = None if entry.is_alive else entry.state
+        entry.seen(self._clock.monotonic_ms())
+        if before is not None and entry.state is not before:
             self._changed()
 
     def _keep(self, entry: Entry, signals: Signals | None) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+import msgspec
+
 TRACEPARENT = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})"
     r"-(?P<flags>[0-9a-f]{2})(?P<rest>-.*)?",
@@ -36,8 +38,7 @@ class SpanKind(enum.Enum):
     INTERNAL = "internal"
 
 
-@dataclass(frozen=True, slots=True)
-class TraceParent:
+class TraceParent(msgspec.Struct, frozen=True, gc=False):
     """Where a span hangs: its trace, its own id, and whether the trace is recorded."""
 
     trace_id: str
@@ -110,4 +111,4 @@ def session_span(session_id: str, caller: TraceParent | None, *, ratio: float) -
 def _hex_id(digits: int, *parts: str) -> str:
     """An id hashed from parts; never all zeros, which W3C forbids."""
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:digits]
-    return digest if digest.strip("0") else "1".rjust(digits, "0")
+    return digest if digest != "0" * digits else "1".rjust(digits, "0")

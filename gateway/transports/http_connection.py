@@ -82,7 +82,9 @@ class HttpConnection:
             attempt.finish_soon(not_sent(Reason.PAYLOAD_TOO_LARGE, text, boundary=Boundary.GATEWAY))
             return
         try:
-            attempt.head = self._heads[outgoing.role] + self._authorization(outgoing.auth)
+            attempt.head = self._heads[outgoing.role]
+            if outgoing.auth or self._auth:
+                attempt.head += self._authorization(outgoing.auth)
         except CredentialUnavailable as missing:
             attempt.finish_soon(
                 not_sent(Reason.UNAVAILABLE, str(missing), boundary=Boundary.GATEWAY)

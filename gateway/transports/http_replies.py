@@ -42,6 +42,7 @@ _FAULTS: Final[dict[Fault, tuple[Reason, Boundary]]] = {
     Fault.TOO_LARGE: (Reason.PAYLOAD_TOO_LARGE, Boundary.COMPONENT),
 }
 
+_JSON_TYPE: Final = JSON.encode()
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PROGRESS: Final = frozenset({"progress", "message"})
 _OF_RESPONSE: Final = frozenset({"output", "side_effect", "operation", "error"})
@@ -86,6 +87,8 @@ def read_reply(response: Response, role: StepRole, *, effect: Effect, max_bytes:
 
 def media_type(response: Response) -> str:
     """The content type in lower case, without parameters."""
+    if response.content_type == _JSON_TYPE:
+        return JSON  # nearly every answer
     return response.content_type.partition(b";")[0].strip().lower().decode("latin-1")
 
 

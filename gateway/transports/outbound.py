@@ -70,6 +70,8 @@ def call_fields(context: Context) -> Fields:
         fields.append((TRACESTATE, context.tracestate))
     if context.baggage:
         fields.append((BAGGAGE, context.baggage))
+    if is_field_value("".join([value for _, value in fields])):
+        return fields
     return [(name, value) for name, value in fields if is_field_value(value)]
 
 
