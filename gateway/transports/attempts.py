@@ -52,11 +52,12 @@ class Attempt(abc.ABC):
     def stamp_ms(self) -> int:
         """Time left of this attempt, as it is written into the request: at least 1. What is before
         this moment was waiting in the gateway; service time counts from here."""
-        self._written_at = self._loop.time()
-        return self.left_ms
+        now = self._written_at = self._loop.time()
+        return max(1, int((self._deadline - now) * 1000))
 
     @property
     def left_ms(self) -> int:
+        """Time left of it now, in the same way."""
         return max(1, int((self._deadline - self._loop.time()) * 1000))
 
     def finish(self, answer: Answer) -> None:

@@ -241,8 +241,9 @@ class _Question:
 
 
 def _call_headers(context: Context, length: int) -> bytes:
-    sizes = f"{ACP_TIMEOUT_MS}: {context.timeout_ms}\r\ncontent-length: {length}\r\n\r\n"
-    return (_lines(call_fields(context)) + sizes).encode()
+    lines = [f"{name}: {value}\r\n" for name, value in call_fields(context)]
+    lines.append(f"{ACP_TIMEOUT_MS}: {context.timeout_ms}\r\ncontent-length: {length}\r\n\r\n")
+    return "".join(lines).encode()
 
 
 def _lines(fields: Fields) -> str:

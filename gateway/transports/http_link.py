@@ -270,7 +270,8 @@ class Link(asyncio.Protocol):
         assert transport is not None
         self._exchange = None
         # An answer before the whole request was written leaves a connection nobody can use.
-        if keeps_alive and self.is_open and not transport.get_write_buffer_size():
+        is_good = keeps_alive and not transport.is_closing()
+        if is_good and not transport.get_write_buffer_size():
             self.used_at = self._now()
             if self._owner is not None:
                 self._owner.released(self, exchange)

@@ -63,7 +63,8 @@ class HttpPool:
         """
         link = self._take_idle(self.limits.fresh_max_s if fresh else self.limits.idle_max_s)
         if link is not None:
-            self._begin(link, exchange)
+            self._busy[exchange] = link
+            link.begin(exchange)
         elif self._closed or len(self._waiting) >= self.limits.waiting_max:
             why = "closed" if self._closed else f"full: {len(self._waiting)} calls wait"
             text = f"the connections to {self.target.url} are {why}"
@@ -107,10 +108,6 @@ class HttpPool:
 
     # -- connections in use ----------------------------------------------------------------------
 
-    def _begin(self, link: Link, exchange: Exchange) -> None:
-        self._busy[exchange] = link
-        link.begin(exchange)
-
     def _take_idle(self, idle_max_s: float) -> Link | None:
         """The connection used last, if it is young enough; those too old for all are closed."""
         now = self._loop.time()
@@ -130,7 +127,9 @@ class HttpPool:
 
     def _offer(self, link: Link) -> None:
         if self._waiting:
-            self._begin(link, self._waiting.popleft())
+            exchange = self._waiting.popleft()
+            self._busy[exchange] = link
+            link.begin(exchange)
             return
         self._idle.append(link)
         if self._sweep is None:
