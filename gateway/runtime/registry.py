@@ -290,7 +290,7 @@ class Registry:
         """The instance answered a call: as good a sign of life as a probe."""
         entry = self._entries.get(component_id)
         if entry is not None:
-            self._lives(entry)
+            self._seen(entry, None)
 
     def unreached(self, component_id: str) -> None:
         """Nothing reached it: its sessions go to another replica, while there is one.
@@ -443,13 +443,11 @@ class Registry:
         return entry.instance
 
     def _seen(self, entry: Entry, signals: Signals | None) -> None:
-        self._keep(entry, signals)
-        self._lives(entry)
-
-    def _lives(self, entry: Entry) -> None:
-        """Every answer comes here: the state is only asked where a sign of life can change it."""
+        """A sign of life; every answer is one: the state is asked only where it can change."""
         before = None if entry.is_alive else entry.state
         entry.seen(self._clock.monotonic_ms())
+        if signals is not None:
+            self._keep(entry, signals)
         if before is not None and entry.state is not before:
             self._changed()
 

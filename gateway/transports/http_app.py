@@ -46,7 +46,7 @@ from gateway.transports.operator_api import (
     OPERATOR_OPERATIONS,
     OPERATOR_ROUTES,
 )
-from gateway.transports.own_failures import failure_of, stopping, too_many_streams
+from gateway.transports.own_failures import attempted, stopping, too_many_streams
 from gateway.transports.ports import Services
 from gateway.transports.routing import NoRoute, Router, WrongMethod
 from gateway.transports.streaming import EventStream, Stalled, Streams, StreamTimes
@@ -100,24 +100,23 @@ class HttpApp:
         if scope["type"] != "http":
             return  # no lifespan, no web sockets: the server is told so
         started = _Started(send)
+        where = f"{scope['method']} {scope['path']}"
+        work = self._route(scope, receive, send=started)
         try:
-            await self._route(scope, receive, send=started)
+            failure = await attempted(work, where=where, passing=(ClientGone, Stalled))
         except ClientGone:
             return
         except Stalled:
             log.info("event_stream_stalled", path=scope["path"])
             _abort(scope)
+            return
         except asyncio.CancelledError:
             # The server stops. What was asked may have been done; the journal knows.
-            await self._fail(stopping(), scope, send=started)
-        except Exception as problem:
-            failure = failure_of(problem, where=f"{scope['method']} {scope['path']}")
-            await self._fail(failure, scope, send=started)
-
-    async def _fail(self, failure: AcpError, scope: Scope, *, send: "_Started") -> None:
-        self._services.metrics.refused(failure.reason)
-        if not send.has_started:
-            await send_response(send, failed(failure, *_closing(scope, failure)))
+            failure = stopping()
+        if failure is not None:
+            self._services.metrics.refused(failure.reason)
+            if not started.has_started:
+                await send_response(send, failed(failure, *_closing(scope, failure)))
 
     async def _route(self, scope: Scope, receive: Receive, *, send: "_Started") -> None:
         headers = one_value_headers(scope["headers"])

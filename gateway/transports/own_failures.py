@@ -17,15 +17,20 @@ T = TypeVar("T")
 log = get_log(__name__)
 
 
-async def attempted(work: Awaitable[T], *, where: str) -> T | AcpError:
+async def attempted(
+    work: Awaitable[T], *, where: str, passing: tuple[type[Exception], ...] = ()
+) -> T | AcpError:
     """What `work` gives, or the error for whatever it raised; `where` is the route, for the log.
 
-    This is the border: whatever goes wrong in an operation ends here, as one answer.
+    This is the border: whatever goes wrong in an operation ends here, as one answer. `passing` is
+    what is no failure and goes on.
     """
     try:
         return await work
+    except passing:
+        raise
     except Exception as problem:
-        return failure_of(problem, where=where)
+        return _failure_of(problem, where=where)
 
 
 def too_many_streams() -> AcpFailure:
@@ -46,8 +51,7 @@ def stopping() -> AcpError:
     )
 
 
-def failure_of(problem: Exception, *, where: str) -> AcpError:
-    """The error that a caller hears of whatever was raised; `where` is the route, for the log."""
+def _failure_of(problem: Exception, *, where: str) -> AcpError:
     match problem:
         case AcpFailure():
             return problem.error
