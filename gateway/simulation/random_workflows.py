@@ -30,23 +30,26 @@ CONDITIONS: Final = (
 )
 VALUES: Final = ("input.n", "input.deep.list[0]", "1", "input.n * 2", "input.query", "session.loop")
 NAME: Final = "sim"
+FIRST_VERSION: Final = "1.0.0"
 
 
 def reference(number: int) -> str:
     """How a session asks for it."""
-    return f"{NAME}{number}@1.0.0"
+    return f"{NAME}{number}@^1.0"
 
 
-def workflow_text(number: int, recovery: Mapping[str, object]) -> bytes:
-    """The file as bytes (JSON is YAML too)."""
-    dice = Dice("workflow", number)
+def workflow_text(
+    number: int, recovery: Mapping[str, object], *, version: str = FIRST_VERSION
+) -> bytes:
+    """The file as bytes (JSON is YAML too); a later version has little in common with the first."""
+    dice = Dice("workflow", number, *(() if version == FIRST_VERSION else (version,)))
     steps = _steps(dice)
     if recovery:
         for step in steps:
             step.pop("recovery", None)
     file: dict[str, object] = {
         "workflow": f"{NAME}{number}",
-        "version": "1.0.0",
+        "version": version,
         "description": "made by chance",
         "steps": steps,
         "limits": _limits(dice),

@@ -1,4 +1,4 @@
-"""A rollout in a world: a newer version of one component, tried by its rules on the sessions there.
+"""A rollout in a world: a newer version of a component or workflow, tried on the sessions there.
 
 Its stages take seconds. Some candidates call harmless what their elders call a WRITE, so that a
 gateway that believed them would send it for a twin; and now and then a person steps in.
@@ -16,6 +16,7 @@ from gateway.governance.rollout import Order
 from gateway.governance.rollout_spec import (
     OnWorse,
     RolloutSpec,
+    ShareRule,
     StageRule,
     Sticky,
     Subject,
@@ -39,11 +40,11 @@ def candidate(elder: Card, dice: Dice) -> Card:
     return msgspec.structs.replace(elder, version=VERSION, actions=actions)
 
 
-def declared(name: str, dice: Dice) -> RolloutSpec:
-    """The rules: every stage has many sessions and ends soon."""
-    few = dice.between(1, 4)
+def declared(subject: Subject, dice: Dice) -> RolloutSpec:
+    """The rules: every stage has many sessions and ends soon; some ask what the twins answer."""
+    few, asks = dice.between(1, 3), dice.happens(0.5)
     return RolloutSpec(
-        subject=Subject(name=name, candidate=VERSION),
+        subject=subject,
         sticky=dice.pick(tuple(Sticky)),
         on_worse=dice.pick(tuple(OnWorse)),
         canary=StageRule(share=0.4, min_samples=few, prove=False),
@@ -51,6 +52,8 @@ def declared(name: str, dice: Dice) -> RolloutSpec:
         controlled=StageRule(share=0.5, min_samples=few, min_ms=500, prove=False),
         full=StageRule(share=1.0, min_ms=500, prove=False),
         success=None,
+        output=ShareRule(most=0.5) if asks else None,
+        uncovered=ShareRule(most=0.5) if asks else None,
     )
 
 

@@ -12,8 +12,9 @@ import msgspec
 
 from acp_spec.model.enums import Transport
 from acp_spec.model.session import RegisterRequest
+from gateway.governance.rollout_spec import Kind, RolloutSpec, Subject
 from gateway.runtime.principal import LOCAL
-from gateway.simulation import faults, rollout_story
+from gateway.simulation import faults, random_workflows, rollout_story
 from gateway.simulation.cards import CARDS
 from gateway.simulation.dice import Dice
 from gateway.simulation.house import House
@@ -23,6 +24,8 @@ from gateway.simulation.town import Instance, Town
 LEASE_S: Final = 3
 LONG_S, LONG_CHANCE = 10.0, 0.7
 """In a long world a component is mostly down once, so that breakers have something to do."""
+BEGINS: Final = {"rollout": 0.3}
+"""Within what part of the openings: a rollout needs sessions that open behind it."""
 UNWATCHED_S: Final = 1.0
 """A life that passes its armed point not within this time is ended anyway."""
 NAMES: Final = ("planner", "memory", "judge", "tools", "bank", "yard", "model")
@@ -33,6 +36,8 @@ class Sky(Protocol):
 
     machine: Machine
     town: Town
+    files: tuple[int, ...]
+    """Numbers of the workflow files that it runs."""
 
     def after(self, delay_s: float, do: Callable[[], None]) -> None: ...
 
@@ -44,10 +49,13 @@ class Sky(Protocol):
 
     def strikes(self, kind: str) -> None: ...
 
+    async def store_workflow(self, house: House, number: int, *, version: str) -> None: ...
+
     def clock_was_set(self, by_ms: int) -> None: ...
 
 
 Story = Callable[[Sky, Dice], None]
+Work = Callable[[House], Coroutine[Any, Any, None]]
 
 
 def schedule(
@@ -59,7 +67,7 @@ def schedule(
         dice = Dice(name, "weather", kind)
         is_likely = kind == "component down" and within_s > LONG_S
         happens = dice.happens(LONG_CHANCE if is_likely else chance)
-        at_s = dice.random() * within_s
+        at_s = dice.random() * within_s * BEGINS.get(kind, 1.0)
         if happens and kind not in without:
             found.append((at_s, kind, dice))
     return sorted(found, key=lambda one: one[:2])
@@ -177,18 +185,32 @@ def _replaced(sky: Sky, dice: Dice) -> None:
 
 def _rollout(sky: Sky, dice: Dice) -> None:
     """A version that is tried: twins beside sessions, then sessions of its own, then all."""
+    try_one = _try_workflow if dice.happens(0.4) else _try_component
+    spec, come = try_one(sky, dice)
+
+    async def begin(house: House) -> None:
+        await come(house)
+        await rollout_story.begin(house, spec)
+
+    sky.order(begin)
+    for at_s, what in rollout_story.orders(dice):
+        sky.after(at_s, partial(sky.order, partial(rollout_story.order, what, spec=spec)))
+
+
+def _try_component(sky: Sky, dice: Dice) -> tuple[RolloutSpec, Work]:
     name = dice.pick(NAMES)
     elder = next(card for card in CARDS if card.name == name)
     place = sky.town.settle(rollout_story.candidate(elder, dice), 1)
-    spec = rollout_story.declared(name, dice)
+    spec = rollout_story.declared(Subject(name=name, candidate=place.card.version), dice)
+    return spec, partial(register, place=place)
 
-    async def come(house: House) -> None:
-        await register(house, place)
-        await rollout_story.begin(house, spec)
 
-    sky.order(come)
-    for at_s, what in rollout_story.orders(dice):
-        sky.after(at_s, partial(sky.order, partial(rollout_story.order, what, spec=spec)))
+def _try_workflow(sky: Sky, dice: Dice) -> tuple[RolloutSpec, Work]:
+    number, version = dice.pick(sky.files), rollout_story.VERSION
+    name = f"{random_workflows.NAME}{number}"
+    subject = Subject(kind=Kind.WORKFLOW, name=name, candidate=version)
+    spec = rollout_story.declared(subject, dice)
+    return spec, partial(sky.store_workflow, number=number, version=version)
 
 
 def _drained(sky: Sky, dice: Dice) -> None:

@@ -63,7 +63,7 @@ class World:
         self._chance = SeededChance(scenario.seed * 1_000_003 + scenario.world)
         self._house: House | None = None
         self._is_serving = False
-        self._files = scenario.files()
+        self.files = scenario.files()
         self._asked: dict[Any, Process] = {}
         self._busy = 0
         self.lives = 0
@@ -160,11 +160,14 @@ class World:
         """What an operator does before the first session: components, workflows."""
         for place in self.town.places.values():
             await weather.register(house, place)
-        for number in self._files:
-            text = random_workflows.workflow_text(number, self.scenario.recovery)
-            workflow = random_workflows.parsed(text)
-            self.laws.workflows[workflow.source_digest] = workflow
-            await house.workflows.put(workflow.name, workflow.version, source=text)
+        for number in self.files:
+            await self.store_workflow(house, number, version=random_workflows.FIRST_VERSION)
+
+    async def store_workflow(self, house: House, number: int, *, version: str) -> None:
+        text = random_workflows.workflow_text(number, self.scenario.recovery, version=version)
+        workflow = random_workflows.parsed(text)
+        self.laws.workflows[workflow.source_digest] = workflow
+        await house.workflows.put(workflow.name, workflow.version, source=text)
 
     def _started(self, task: Any) -> None:
         if task.cancelled():
@@ -320,7 +323,7 @@ class World:
         self.loop.later(delay_s, do, of=self.loop.world)
 
     def _comes(self, number: int, dice: Dice) -> None:
-        client = Client(self, number, dice=dice, files=self._files)
+        client = Client(self, number, dice=dice, files=self.files)
         task = self.loop.begin(self.loop.world, client.live())
         task.add_done_callback(self._leaves)
 
