@@ -11,7 +11,7 @@ from acp_spec.model.enums import Boundary, Mode, StepRole, StepStatus, Verdict
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.payload import Payload, payload
 from acp_spec.model.plan import SubGoal
-from gateway.engine import calls, endings, side_effects, sub_goals
+from gateway.engine import calls, commanded, endings, side_effects, sub_goals
 from gateway.engine.contract_checks import violation
 from gateway.engine.definition import Condition, Require, Step
 from gateway.engine.events import AnyEvent, CallCreated, SessionEnded, StepEnded, SubGoalEnded
@@ -30,7 +30,7 @@ def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
         return ()
     events = _next(state, world)
     if events and type(events[-1]) is SessionEnded:
-        digest = state.commands_digest.hex()
+        digest = commanded.digest(state.commanded, opened=state.opened)
         return (*events[:-1], msgspec.structs.replace(events[-1], commands_digest=digest))
     return events
 

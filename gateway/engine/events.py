@@ -29,10 +29,10 @@ from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import Deviation, Feedback, RolloutMark
 from acp_spec.model.trajectory import FallbackRow
 
-BEHAVIOUR = 2
+BEHAVIOUR = 3
 """Version of `step`; a change that alters commands is guarded by `Opened.behaviour`.
 
-1: as released first. 2: an attempt may have a hedge beside it.
+1: as released first. 2: an attempt may have a hedge beside it. 3: commands are hashed in blocks.
 """
 
 

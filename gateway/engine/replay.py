@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from gateway.engine import commanded
 from gateway.engine.commands import Advance, Call, Command, Decide, Hedge, Send, StartTimer
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
@@ -63,7 +64,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     event: AnyEvent
     commands: tuple[Command, ...]
-    digest: bytes = b""
+    digest: str = ""
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,11 +100,12 @@ def _fold(
 ) -> Iterator[tuple[SessionState, Played]]:
     state: SessionState | None = None
     for number, event in enumerate(events, 1):
-        digest = b"" if state is None else state.commands_digest
+        digest = ""
         if state is None:
             assert isinstance(event, Opened), "a journal begins with the opening"
             state, commands = begin(workflow, event)
         else:
+            digest = commanded.digest(state.commanded, opened=state.opened)
             state, commands = step(state, event)
         yield state, Played(number=number, event=event, commands=tuple(commands), digest=digest)
 
@@ -133,7 +135,7 @@ def _digest_difference(played: list[Played]) -> str:
     """The hash that the session wrote down at its end, against that of the commands before it."""
     for one in played:
         written = _written_digest(one)
-        if written and one.digest.hex() != written:
+        if written and one.digest != written:
             return f"event {one.number}: the commands before it hash to another digest"
     return ""
 

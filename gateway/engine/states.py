@@ -235,8 +235,8 @@ class SessionState(msgspec.Struct, kw_only=True, gc=False):
     fell_back: bool = False
     ended_at_ms: int | None = None
     erased: bool = False
-    commands_digest: bytes = b""
-    """Rolling hash of every command so far: what a replay must come to again."""
+    commanded: bytes = b""
+    """What `commanded` keeps of every command so far: a replay must come to it again."""
 
     @property
     def session_id(self) -> str:

@@ -5,7 +5,6 @@ never run an expression, governance or a policy: their results ride on events. A
 write to the fresh state it is given.
 """
 
-import hashlib
 from collections.abc import Callable
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Mode, SessionStatus, StepStatus
 from acp_spec.model.errors import Reason
-from gateway.engine import call_steps, flow, hedges
+from gateway.engine import call_steps, commanded, flow, hedges
 from gateway.engine.commands import Advance, CancelCall, Command, End, Record, Reset, StartTimer
 from gateway.engine.definition import Workflow
 from gateway.engine.events import (
@@ -71,7 +70,7 @@ def begin(workflow: Workflow | None, opened: Opened) -> tuple[SessionState, list
         commands.append(StartTimer(Timer.DEADLINE, state.deadline_at_ms))
     if opened.mode is Mode.AUTOMATIC:
         commands.append(Advance())
-    state.commands_digest = commands_digest(b"", commands)
+    state.commanded = commanded.after(b"", commands, opened=opened)
     return state, commands
 
 
@@ -103,16 +102,8 @@ def apply(state: SessionState, event: AnyEvent) -> list[Command]:
     plans, executions, feedbacks = state.version
     state.version = (plans + plan, executions + execution, feedbacks + feedback)
     commands = handler(state, event)
-    state.commands_digest = commands_digest(state.commands_digest, commands)
+    state.commanded = commanded.after(state.commanded, commands, opened=state.opened)
     return commands
-
-
-def commands_digest(before: bytes, commands: list[Command]) -> bytes:
-    """The rolling hash over commands: equal digests mean equal commands in equal order."""
-    if not commands:
-        return before
-    text = msgspec.json.encode(commands)
-    return hashlib.blake2b(text, digest_size=16, key=before).digest()
 
 
 def _timer_fired(state: SessionState, event: TimerFired) -> list[Command]:

@@ -227,6 +227,12 @@ def refused_and_deferred() -> Play:
     return Play(workflow_of(ONE_ACTION % "pay"), CATALOG, cast).open().run()
 
 
+def many_loops() -> Play:
+    plan = planned(*(goal(f"g{number}", "read") for number in range(8)))
+    judge = by_loop(judged("REPLAN"), judged("REPLAN"), judged("ACCEPT"))
+    return opened(FOUR_CALLS, plan=plan, judge=judge).run()
+
+
 def hedged(*lines: Said) -> Play:
     """One call that is hedged after 50 ms; attempt n is answered by line n."""
 
@@ -273,6 +279,7 @@ STORIES: dict[str, tuple[str, str, Callable[[], Play]]] = {
     "restart": ("a lost attempt is repeated by key", ONE_ACTION % "book", restarted),
     "values_mapped": ("an argument is brought into its domain", MAPPED, mapped),
     "answered_by_rules": ("a business fallback answers", ONE_ACTION % "read", answered_by_rules),
+    "hashed_in_blocks": ("more commands than a block of their hash", FOUR_CALLS, many_loops),
     "hedge_wins": ("the second attempt answers first", ONE_ACTION % "read", hedge_wins),
     "hedge_loses": ("the first attempt answers first", ONE_ACTION % "read", hedge_loses),
     "hedge_fails_too": ("both fail, and one decision", ONE_ACTION % "read", hedge_fails_too),
