@@ -3,6 +3,8 @@
 What is known to be missing is said in `gaps`. Rewards are added by whoever scores (`rewards`).
 """
 
+from typing import Final
+
 import msgspec
 
 from acp_spec.codec.json import encode, reread
@@ -26,7 +28,7 @@ from acp_spec.model.trajectory import (
     ReflectionRow,
     Trajectory,
 )
-from gateway.engine.events import AttemptStarted
+from gateway.engine.events import AttemptStarted, CallCreated
 from gateway.engine.states import AttemptState, CallState, SessionState
 from gateway.engine.views import lineage
 
@@ -48,7 +50,7 @@ def trajectory(state: SessionState) -> Trajectory:
         input=opened.input,
         input_mapped=opened.mapped,
         plan=_plans(state),
-        calls=tuple(row for call in state.calls.values() for row in attempts(state, call)),
+        calls=tuple(_calls(state)),
         decisions=_decisions(state),
         llm_calls=_llm_calls(state),
         observations=_observations(state),
@@ -65,6 +67,13 @@ def trajectory(state: SessionState) -> Trajectory:
         rollouts=opened.rollouts,
         twin_of=opened.twin_of,
     )
+
+
+def _calls(state: SessionState) -> list[Attempt]:
+    rows: list[Attempt] = []
+    for call in state.calls.values():
+        rows += attempts(call)
+    return rows
 
 
 def _decisions(state: SessionState) -> tuple[DecisionRow, ...]:
@@ -123,30 +132,18 @@ def _plans(state: SessionState) -> tuple[PlanVersion, ...]:
     )
 
 
-def attempts(state: SessionState, call: CallState) -> list[Attempt]:
+def attempts(call: CallState) -> list[Attempt]:
     """The rows of one call: one per attempt, and one for a result taken over or never begun."""
-    base = _call_row(call)
     if not call.attempts:
-        reused = call.created.reused_from != ""
-        row = msgspec.structs.replace(
-            base,
-            attempt=1,
-            output=call.output,
-            error=call.error,
-            side_effect=call.side_effect,
-            reused=reused,
-            reused_from=call.created.reused_from,
-            queued_at=rfc3339(call.created.at_ms),
-        )
-        return [row]
-    return [_attempt_row(base, call, attempt=attempt) for attempt in call.attempts]
+        return [_unsent_row(call)]
+    return [_attempt_row(call, attempt) for attempt in call.attempts]
 
 
-def _call_row(call: CallState) -> Attempt:
+def _unsent_row(call: CallState) -> Attempt:
     created = call.created
     return Attempt(
         call_id=created.call_id,
-        attempt=0,
+        attempt=1,
         loop=created.loop,
         step=created.step,
         sub_goal=created.sub_goal,
@@ -155,59 +152,73 @@ def _call_row(call: CallState) -> Attempt:
         component_version=created.version,
         action=created.action,
         effect=created.effect,
-        arguments=created.arguments if created.role is StepRole.EXECUTE else created.body,
+        arguments=_arguments(created),
+        output=call.output,
+        error=call.error,
+        side_effect=call.side_effect,
+        reused=created.reused_from != "",
+        reused_from=created.reused_from,
         retry_of=created.retry_of,
+        queued_at=rfc3339(created.at_ms),
         arguments_mapped=created.mapped,
     )
 
 
-def _attempt_row(base: Attempt, call: CallState, *, attempt: AttemptState) -> Attempt:
-    """What did not happen to this attempt is left out."""
-    row: dict[str, object] = {
-        "attempt": attempt.number,
-        "side_effect": attempt.side_effect,
-        "queued_at": rfc3339(attempt.queued_at_ms),
-        "budget_left": attempt.budget_left,
-        "late": attempt.late is not None,
-    }
-    started, ended, refused = attempt.started, attempt.ended, attempt.refused
+def _attempt_row(call: CallState, attempt: AttemptState) -> Attempt:
+    """Every column at once. What did not happen to this attempt is as the column's default is."""
+    created, started, ended = call.created, attempt.started, attempt.ended
     final = attempt.operation or ended
-    if refused is not None:
-        row |= {"error": refused.error, "ended_at": rfc3339(refused.at_ms)}
-    elif started is not None:
-        row |= _start(started)
-    if final is not None:
-        row["ended_at"] = rfc3339(final.at_ms)
-        row["output_mapped"] = final.mapped
-        row["error"] = final.error or _refusal(call, attempt)
-        if final.error is None:
-            row["output"] = _output(call, final.response)
-    if ended is not None:
-        row["retries_spent"] = ended.retries_spent
-        row["service_ms"] = ended.service_ms
-        if ended.served_version:
-            row["component_version"] = ended.served_version
-    return msgspec.structs.replace(base, **row)
+    last = final or attempt.refused
+    sent = started or _NEVER_SENT
+    served = ended.served_version if ended else ""
+    return Attempt(
+        call_id=created.call_id,
+        attempt=attempt.number,
+        loop=created.loop,
+        step=created.step,
+        sub_goal=created.sub_goal,
+        role=created.role.value,
+        component=started.component if started else created.component,
+        component_version=served or (started.version if started else created.version),
+        instance=sent.instance,
+        action=created.action,
+        effect=created.effect,
+        arguments=_arguments(created),
+        output=_output(call, final.response) if final and final.error is None else ABSENT,
+        error=(last.error or _refusal(call, attempt)) if last else None,
+        side_effect=attempt.side_effect,
+        retry_of=created.retry_of,
+        queued_at=rfc3339(attempt.queued_at_ms),
+        sent_at=rfc3339(started.at_ms) if started else "",
+        ended_at=rfc3339(last.at_ms) if last else "",
+        wait_ms=sent.wait_ms,
+        service_ms=ended.service_ms if ended else None,
+        timeout_ms=sent.timeout_ms,
+        breaker=sent.breaker,
+        signals=sent.signals,
+        parameter_version=sent.parameter_version,
+        hedge=sent.hedge,
+        budget_left=attempt.budget_left,
+        retries_spent=ended.retries_spent if ended else 0,
+        late=attempt.late is not None,
+        arguments_mapped=created.mapped,
+        output_mapped=final.mapped if final else (),
+    )
 
 
-def _start(started: AttemptStarted) -> dict[str, object]:
-    return {
-        "component": started.component,
-        "component_version": started.version,
-        "instance": started.instance,
-        "sent_at": rfc3339(started.at_ms),
-        "wait_ms": started.wait_ms,
-        "timeout_ms": started.timeout_ms,
-        "breaker": started.breaker,
-        "signals": started.signals,
-        "parameter_version": started.parameter_version,
-        "hedge": started.hedge,
-    }
+_NEVER_SENT: Final = AttemptStarted(
+    at_ms=0, call_id="", attempt=0, component="", version="", instance="", timeout_ms=0
+)
+"""What the columns of a start hold where there was none."""
+
+
+def _arguments(created: CallCreated) -> msgspec.Raw:
+    return created.arguments if created.role is StepRole.EXECUTE else created.body
 
 
 def _refusal(call: CallState, attempt: AttemptState) -> AcpError | None:
     """Why an answer that came was not taken: it could not be read, or its plan cannot run."""
-    return call.error if attempt is call.attempt and call.status is StepStatus.FAILED else None
+    return call.error if call.status is StepStatus.FAILED and attempt is call.attempt else None
 
 
 def _output(call: CallState, response: msgspec.Raw) -> msgspec.Raw:
