@@ -190,7 +190,7 @@ def _close(state: SessionState, step: Step, *, world: World) -> StepEnded:
         step=step.name,
         status=StepStatus.SUCCEEDED,
         variables=variables,
-        refused_retries=_refused_retries(state, step),
+        refused_retries=_refused_retries(state) if step.role is StepRole.REFLECT else (),
     )
 
 
@@ -206,8 +206,8 @@ def _variables(state: SessionState, step: Step, *, world: World) -> dict[str, Pa
     return variables
 
 
-def _refused_retries(state: SessionState, step: Step) -> tuple[str, ...]:
-    if step.role is not StepRole.REFLECT or not state.reflections:
+def _refused_retries(state: SessionState) -> tuple[str, ...]:
+    if not state.reflections:
         return ()
     answer = state.reflections[-1].response
     if answer.verdict is not Verdict.RETRY:

@@ -71,7 +71,7 @@ def started(state: SessionState, call: CallState, *, event: AttemptStarted) -> l
 
 def goes_on(state: SessionState, call: CallState, *, event: AttemptEnded) -> list[Command] | None:
     """What follows while the other attempt is out; None: none is, this was the last of them."""
-    if not call.in_flight:
+    if len(call.attempts) == 1 or not call.in_flight:
         return None
     assert event.error is not None, "the other attempt is ended before an answer is taken"
     state.calls[call.created.call_id] = call
