@@ -77,6 +77,7 @@ class Laws:
         self._covered: dict[str, int] = {}
         self._unsynced: dict[str, int] = {}
         self._syncs = 0
+        self._is_syncing = False
         self._rules: dict[type, Callable[[AnyEvent], None]] = {
             CallCreated: self._call_created,
             AttemptStarted: self._attempt_started,
@@ -410,6 +411,7 @@ class Laws:
 
     def sync_begins(self) -> None:
         self._covered, self._unsynced = self._unsynced, {}
+        self._is_syncing = True
 
     def synced(self) -> None:
         for session_id, sequence in self._covered.items():
@@ -417,7 +419,8 @@ class Laws:
             if sequence > book.durable:
                 book.durable = sequence
         self._covered = {}
-        self._syncs += 1
+        self._syncs += self._is_syncing  # other work of that thread, such as erasing, is none
+        self._is_syncing = False
 
     def lines_kept(self, lines: Sequence[bytes]) -> None:
         """Trajectories reached a file: once each, and only what a power cut leaves."""
@@ -439,6 +442,7 @@ class Laws:
     def life_ended(self, *, power_cut: bool) -> None:
         """The books are read again from what the disk has."""
         self._covered, self._unsynced, self.open_sessions = {}, {}, 0
+        self._is_syncing = False
         self.targets.life_ended()
         for book in self.books.values():
             if power_cut:
