@@ -38,6 +38,7 @@ from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
+from gateway.runtime.replaced import Replaced
 from gateway.runtime.rollout_traffic import RolloutEnds
 from gateway.runtime.rollouts import RolloutParts
 from gateway.runtime.service import ServiceParts, SessionService
@@ -183,7 +184,8 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     spans = spans_of(settings)
     outbox = _outbox(ground, live)
     rolling = _rolling(ground, registry, workflows=workflows)
-    own = Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks
+    replaced = Replaced()
+    own = Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks, replaced
     observer = Observers(*own, *ground.outside.observers, RolloutEnds(rolling.traffic))
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
@@ -203,12 +205,14 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     hub = _hub(ground, registry, orphans=orphans)
     watch(ground.metrics, driver, executors=executors, outbox=outbox)
     watch_beside(ground.metrics, hub, twins=twins, sla=ground.sla)
+    prober = _prober(ground, registry)
+    replaced.doubt = prober.doubt
     return Gateway(
         settings=settings,
         store=store,
         committer=committer,
         registry=registry,
-        prober=_prober(ground, registry),
+        prober=prober,
         driver=driver,
         executors=executors,
         orphans=orphans,

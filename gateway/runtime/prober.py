@@ -2,7 +2,8 @@
 
 Each instance is asked once per interval, at a moment hashed from its id, so that a thousand of them
 are not asked at once; few questions run at a time. A probe reads health, and now and then the card:
-a program that was replaced in place by another version gets no calls. It never calls.
+a program that was replaced in place by another version gets no calls. Who is in doubt is asked at
+the next tick. It never calls.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Final
 import msgspec
 
 from acp_spec.model.card import Health
-from acp_spec.model.enums import HealthStatus
+from acp_spec.model.enums import HealthStatus, Transport
 from acp_spec.model.errors import AcpFailure, Code
 from acp_spec.model.ids import unit_interval
 from gateway.runtime.clock import Clock
@@ -28,6 +29,8 @@ SILENT_INTERVALS: Final = 2.0
 # A component without a health route answers, and that is what was asked.
 _ALIVE_CODES: Final = frozenset({Code.UNIMPLEMENTED, Code.NOT_FOUND})
 _ALIVE: Final = Health(status=HealthStatus.SERVING)
+DOUBTED_MAX: Final = 1_000
+"""More are not in doubt at once; whoever is left out is told of again by its next answer."""
 
 
 class ProberLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,7 @@ class ProberLimits(msgspec.Struct, frozen=True, kw_only=True):
     interval_ms: int = 5_000
     timeout_ms: int = 1_000
     card_every_ms: int = 10_000  # how long a version that replaced another in place goes unseen
+    doubted_every_ms: int = 1_000  # how often an instance whose answers cast doubt is looked at
     tick_ms: int = 250  # how exactly moments and leases are kept
     concurrency: int = 16  # each question is a socket and a task
 
@@ -58,6 +62,8 @@ class Prober:
         self._next: dict[str, float] = {}
         self._cards: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._doubted: set[str] = set()
+        self._settled: dict[str, float] = {}
         self._loop_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -73,6 +79,11 @@ class Prober:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
+    def doubt(self, component_id: str) -> None:
+        """Look at its card at the next tick: its answers state that it is another version."""
+        if len(self._doubted) < DOUBTED_MAX:
+            self._doubted.add(component_id)
+
     def tick(self) -> None:
         """Begin the questions that are due; end the leases that are over."""
         self._registry.sweep()
@@ -85,6 +96,23 @@ class Prober:
             if now >= self._next[component_id] and component_id not in self._asking and room:
                 self._next[component_id] = now + self._limits.interval_ms
                 self._ask(component_id, connection)
+        self._ask_doubted(now)
+
+    def _ask_doubted(self, now: float) -> None:
+        """Also of those that send heartbeats. One that was looked at a moment ago is left alone."""
+        self._settled = {key: at for key, at in self._settled.items() if now < at}
+        for component_id in sorted(self._doubted):
+            if component_id in self._asking or len(self._asking) >= self._limits.concurrency:
+                continue
+            self._doubted.discard(component_id)
+            instance = self._registry.instance(component_id)
+            if instance is None or component_id in self._settled:
+                continue
+            if self._registry.get(component_id).transport is Transport.ATTACH:
+                continue  # it shows its card whenever it dials
+            self._settled[component_id] = now + self._limits.doubted_every_ms
+            self._cards.pop(component_id, None)
+            self._ask(component_id, instance.connection)
 
     def _first(self, component_id: str, now: float) -> float:
         """The first question's moment: spread over one interval, the same after each start."""

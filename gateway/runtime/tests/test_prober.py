@@ -168,6 +168,39 @@ def test_a_version_that_replaced_another_in_place_gets_none_of_its_calls() -> No
     run(story())
 
 
+def test_who_is_in_doubt_is_looked_at_by_the_next_tick_even_with_heartbeats() -> None:
+    async def story() -> None:
+        house = House()
+        shown = await house.register("http://a:1", card(), lease_seconds=30)
+        await house.registry.heartbeat(shown.component_id, Heartbeat())
+        prober = Prober(house.registry, house.clock, limits=LIMITS)
+        house.components.cards["http://a:1"] = card(version="3.0.0")
+        await pass_time(house, prober, 1_000)
+        assert house.registry.get(shown.component_id).state == "ACTIVE", "nobody looked"
+        prober.doubt(shown.component_id)
+        await pass_time(house, prober, 250)
+        assert house.registry.get(shown.component_id).state == "UNREACHABLE"
+        assert house.registry.pick("ledger@1.0.0", "s") is None
+
+    run(story())
+
+
+def test_one_that_states_another_version_than_its_card_is_looked_at_once_a_second_at_most() -> None:
+    async def story() -> None:
+        house = House()
+        shown = await house.register("http://a:1", card(), lease_seconds=30)
+        await house.registry.heartbeat(shown.component_id, Heartbeat())
+        prober = Prober(house.registry, house.clock, limits=LIMITS)
+        for _ in range(8):
+            prober.doubt(shown.component_id)
+            prober.doubt("cmp_gone")
+            await pass_time(house, prober, 250)
+        assert house.components.asked.count("http://a:1") == 2
+        assert house.registry.get(shown.component_id).state == "ACTIVE", "its card says who it is"
+
+    run(story())
+
+
 def test_one_that_was_away_is_looked_at_as_soon_as_it_answers() -> None:
     async def story() -> None:
         house = House()
