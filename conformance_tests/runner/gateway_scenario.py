@@ -56,6 +56,8 @@ class World:
     attach_url: str = ""
     wire_url: str = ""
     between: Between = NOTHING
+    keys: list[str] = field(default_factory=list)
+    """Of the cases that have begun: every name that they give carries theirs."""
 
 
 class GatewayScenario(Walk):
@@ -68,6 +70,7 @@ class GatewayScenario(Walk):
         self._world = world
         # Not drawn from the seed alone: a gateway remembers the names of an earlier run.
         self.key = f"k{random.Random(f'{seed}/{planned.id}').getrandbits(20):05x}{time.time_ns():x}"
+        world.keys.append(self.key)
         self.actors: dict[str, Actor] = {}
         self._attached: dict[str, AttachedActor] = {}
         self._open = AsyncExitStack()

@@ -47,6 +47,7 @@ from gateway.runtime.streams import Streams
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.twins import Twins
 from gateway.runtime.unknown_values import UnknownValues
+from gateway.runtime.workflow_use import WorkflowUse
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import store_path
 from gateway.stores.event_codec import Sealer
@@ -287,6 +288,7 @@ def _services(
     parts, row = _board_parts(ground), kept.row
     audit_tokens(kept.tokens, parts.audit)
     board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
+    kept.workflows.in_use = WorkflowUse(ground.store, kept.rolling.rollouts).why
     measurable = Measurable(
         workflows=kept.workflows, tokens=kept.tokens, own_url=lambda: kept.contexts.public_url
     )

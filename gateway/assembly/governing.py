@@ -94,7 +94,7 @@ def board_of(
         return registry.has(f"{card.name}@{card.version}")
 
     board.is_last, board.is_served = is_last, is_served
-    workflows.told = board.stored
+    workflows.told, workflows.dropped = board.stored, board.dropped
     registry.permit = board.permit_component
     workflows.permit = board.permit_activation
     return board

@@ -150,6 +150,9 @@ class Gateway:
     def revoke_token(self, token_id: str) -> None:
         self._exchange("DELETE", place("/v1/tokens/{}", token_id))
 
+    def delete_workflow(self, name: str, version: str) -> None:
+        self._exchange("DELETE", place("/v1/workflows/{}/versions/{}", name, version))
+
     # ---- inside ----------------------------------------------------------------------------------
 
     def _exchange(

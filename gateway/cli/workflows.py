@@ -117,3 +117,19 @@ def activate(
     with connected(out, gateway, token=token) as remote:
         stored = remote.tell(WorkflowVersion, "activate_workflow", name, version)
     out.value(stored, text=f"{name}@{version} is active")
+
+
+@app.command("delete")
+def delete(
+    name: Name,
+    version: Version,
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Take a version out of use that no open session and no rollout needs."""
+    out = Output(json=as_json)
+    with connected(out, gateway, token=token) as remote:
+        remote.delete_workflow(name, version)
+    gone = {"name": name, "version": version, "deleted": True}
+    out.value(gone, text=f"{name}@{version} is deleted; sessions that ran it can still be read")

@@ -349,6 +349,11 @@ class Board:
         details = {"sha256": release.sha256}
         self._note("workflow.stored", release.subject, principal=principal, details=details)
 
+    def dropped(self, release: Release, principal: Principal) -> None:
+        """A version of a workflow was deleted."""
+        details = {"sha256": release.sha256}
+        self._note("workflow.deleted", release.subject, principal=principal, details=details)
+
     def _note(
         self, action: str, subject: str, *, principal: Principal, details: object = None
     ) -> None:

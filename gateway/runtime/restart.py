@@ -44,12 +44,16 @@ def _lose_all(session_id: str, call: CallState, *, attempt: int) -> bool:
 
 def open_sessions(store: Store, *, twins: bool = False) -> list[str]:
     """Ids of every session that had not ended, of all tenants, oldest first; or of every twin."""
-    found = []
+    return sorted(session for session, _ in open_rows(store, twins=twins))
+
+
+def open_rows(store: Store, *, twins: bool = False) -> Iterator[tuple[str, str]]:
+    """Id and `workflow@version` of each of them."""
     for tenant in _tenants(store, twins=twins):
         for status in (SessionStatus.RUNNING, SessionStatus.WAITING):
             prefix = listed_prefix(tenant, status.value, twins=twins)
-            found += [listed_session(key) for key, _ in store.scan(Table.INDEX, prefix)]
-    return sorted(found)
+            for key, value in store.scan(Table.INDEX, prefix):
+                yield listed_session(key), value.decode()
 
 
 def _tenants(store: Store, *, twins: bool) -> Iterator[str]:

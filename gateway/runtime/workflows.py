@@ -15,7 +15,8 @@ import msgspec
 
 from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model import semver
-from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.enums import Boundary, SideEffect
+from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
 from acp_spec.model.gateway_calls import WorkflowVersion
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Problem, Validation
@@ -50,6 +51,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     sha256: str
     stored_at_ms: int
+    retired: bool = False
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,7 @@ class Workflows:
         self._clock = clock
         self._catalog = catalog
         self._versions: dict[str, dict[str, _Known]] = {}
+        self._retired: dict[str, dict[str, _Known]] = {}
         self._active: dict[str, str] = {}
         self._by_digest: dict[str, tuple[str, str]] = {}
         self._named: dict[str, frozenset[str]] = {}
@@ -78,6 +81,10 @@ class Workflows:
         """Asked before a version becomes active; the assembly puts the board here."""
         self.told: Callable[[Release, Principal], None] = lambda release, principal: None
         """Hears of every version that is stored, in the same batch."""
+        self.dropped: Callable[[Release, Principal], None] = lambda release, principal: None
+        """Hears of every version that is deleted, in the same batch."""
+        self.in_use: Callable[[str, str], str] = lambda name, version: ""
+        """Why this version may not be deleted now, in words; empty: it may."""
         self.measurers: list[str] = []
         """Subjects whose sessions are figures for the board: they run what is not approved yet."""
         for key, value in store.scan(Table.WORKFLOW, b""):
@@ -98,8 +105,10 @@ class Workflows:
         if versions is None:
             raise _not_found(f"workflow: there is no {name!r}; put one, or list /v1/workflows")
         active = self._active[name]
-        if not wanted or semver.matches(active, wanted):
+        if active in versions and (not wanted or semver.matches(active, wanted)):
             return self._workflow(name, active)
+        if not wanted:
+            raise _not_found(f"workflow: no version of {name!r} is active any more: activate one")
         fitting = [version for version in versions if semver.matches(version, wanted)]
         if not fitting:
             stored = ", ".join(sorted(versions, key=semver.parse))
@@ -128,10 +137,12 @@ class Workflows:
         Raises INVALID_REQUEST with all problems, ALREADY_EXISTS for other bytes.
         """
         known = self._versions.get(name, {}).get(version)
+        retired = self._retired.get(name, {}).get(version)
+        stored = known or retired
+        if stored is not None and stored.sha256 != hashlib.sha256(source).hexdigest():
+            message = f"{name}@{version} was stored with other bytes: raise the version instead"
+            raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
         if known is not None:
-            if known.sha256 != hashlib.sha256(source).hexdigest():
-                message = f"{name}@{version} is stored with other bytes: raise the version instead"
-                raise AcpFailure(error(Reason.ALREADY_EXISTS, message))
             await self._durable.synced()  # the first put may still be on its way to disk
             return self._view(name, version), False
         workflow = _checked(source, self._catalog())
@@ -140,16 +151,44 @@ class Workflows:
                 f"the file says workflow {workflow.name!r}, version {workflow.version!r}, but the"
                 f" path says {name!r}, {version!r}: make them equal"
             )
-        if len(self._by_digest) >= VERSIONS_MAX:
+        if retired is None and len(self._by_digest) >= VERSIONS_MAX:
             raise invalid_request(f"{VERSIONS_MAX} versions are stored already")
         self._store_new(workflow, source.decode())
         self.told(self._release(name, version), principal)
         try:
             await self._durable.synced()
         except StoreError:
-            self._forget(name, version)
+            if retired is None:
+                self._forget(name, version)
+            else:
+                self._withdraw(name, version)
             raise
         return self._view(name, version), True
+
+    async def delete(self, name: str, version: str, *, principal: Principal = LOCAL) -> None:
+        """Take a version out of use: no list shows it, no session opens on it.
+
+        Its bytes stay, for the sessions that ran it are read and replayed with them; the same bytes
+        put again bring it back, others never take its name. Raises NOT_FOUND, and WORKFLOW_IN_USE.
+        """
+        await self._durable.synced()  # a put of it may still be on its way to disk
+        self._known(name, version)
+        is_active = self._active[name] == version
+        beside = is_active and len(self._versions[name]) > 1
+        why = "it is the active version, activate another" if beside else ""
+        why = why or self.in_use(name, version)
+        if why:
+            raise _in_use(f"{name}@{version} cannot be deleted now: {why}")
+        release = self._release(name, version)
+        row = msgspec.structs.replace(self._read(name, version), retired=True)
+        self._durable.put(Table.WORKFLOW, workflow_row(name, version), msgspec.json.encode(row))
+        self._withdraw(name, version)
+        self.dropped(release, principal)
+        try:
+            await self._durable.synced()
+        except StoreError:
+            self._remember(name, version, row=msgspec.structs.replace(row, retired=False))
+            raise
 
     def permitted(self, name: str, version: str, *, principal: Principal = LOCAL) -> Permit:
         """What allows this version to become the active one; raises as `activate` does."""
@@ -214,24 +253,32 @@ class Workflows:
 
     def active(self) -> tuple[Release, ...]:
         """The active version of every workflow."""
-        return tuple(self._release(name, self._active[name]) for name in sorted(self._active))
+        return tuple(self._release(name, version) for name, version in self._served())
 
     def active_digests(self) -> tuple[tuple[str, str, str], ...]:
         """(name, version, SHA-256) of every active version; nothing is parsed for it."""
         return tuple(
             (name, version, self._versions[name][version].sha256)
-            for name, version in sorted(self._active.items())
+            for name, version in self._served()
         )
 
     def naming(self, component: str) -> tuple[str, ...]:
         """The workflows whose active version has a step on the component of that name."""
         return tuple(
             name
-            for name, version in sorted(self._active.items())
+            for name, version in self._served()
             if component in self._components_of(name, version)
         )
 
     # ---- inside --------------------------------------------------------------------------------
+
+    def _served(self) -> list[tuple[str, str]]:
+        """Name and active version of those that have one; a deleted one stays what was before the
+        next, so that nothing becomes active unasked."""
+        active = sorted(self._active.items())
+        return [
+            (name, version) for name, version in active if version in self._versions.get(name, ())
+        ]
 
     def _release(self, name: str, version: str) -> Release:
         workflow = self._workflow(name, version)
@@ -264,8 +311,17 @@ class Workflows:
 
     def _remember(self, name: str, version: str, *, row: _Row) -> None:
         known = _Known(sha256=row.sha256, stored_at_ms=row.stored_at_ms)
-        self._versions.setdefault(name, {})[version] = known
+        into = self._retired if row.retired else self._versions
+        into.setdefault(name, {})[version] = known
+        if not row.retired:
+            self._retired.get(name, {}).pop(version, None)
         self._by_digest[row.sha256] = (name, version)
+
+    def _withdraw(self, name: str, version: str) -> None:
+        """Known, but for nobody to use."""
+        self._retired.setdefault(name, {})[version] = self._versions[name].pop(version)
+        if not self._versions[name]:
+            del self._versions[name]
 
     def _forget(self, name: str, version: str) -> None:
         """Take back a version that did not reach the disk."""
@@ -279,7 +335,8 @@ class Workflows:
             del self._versions[name]
 
     def _workflow(self, name: str, version: str) -> Workflow:
-        digest = self._versions[name][version].sha256
+        found = self._versions.get(name, {}).get(version) or self._retired[name][version]
+        digest = found.sha256
         cached = self._parsed.get(digest)
         if cached is not None:
             self._parsed.move_to_end(digest)
@@ -351,3 +408,16 @@ def _checked(source: bytes, catalog: Catalog) -> Workflow:
 
 def _not_found(message: str) -> AcpFailure:
     return AcpFailure(error(Reason.NOT_FOUND, message))
+
+
+def _in_use(message: str) -> AcpFailure:
+    """The request is well made; it is the state of things that forbids it."""
+    return AcpFailure(
+        AcpError(
+            code=Code.FAILED_PRECONDITION,
+            reason="WORKFLOW_IN_USE",
+            message=message,
+            side_effect=SideEffect.NONE,
+            boundary=Boundary.CLIENT,
+        )
+    )

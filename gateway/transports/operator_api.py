@@ -38,6 +38,11 @@ from gateway.transports.semantics_routes import (
     SEMANTICS_ROUTES,
 )
 from gateway.transports.token_routes import TOKEN_BUILDERS, TOKEN_OPERATIONS, TOKEN_ROUTES
+from gateway.transports.workflow_routes import (
+    WORKFLOW_BUILDERS,
+    WORKFLOW_OPERATIONS,
+    WORKFLOW_ROUTES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(GOVERNANCE_ROUTES, GOVERNANCE_BUILDERS, GOVERNANCE_OPERATIONS),
     Area(SEMANTICS_ROUTES, SEMANTICS_BUILDERS, SEMANTICS_OPERATIONS),
     Area(FALLBACK_ROUTES, FALLBACK_BUILDERS, FALLBACK_OPERATIONS),
+    Area(WORKFLOW_ROUTES, WORKFLOW_BUILDERS, WORKFLOW_OPERATIONS),
 )
 
 OPERATOR_ROUTES: Final = tuple(route for area in AREAS for route in area.routes)

@@ -18,6 +18,7 @@ from gateway.runtime.principal import Principal
 from gateway.runtime.rollout_versions import WorkflowVersions
 from gateway.runtime.workflows import PARSED_MAX, SOURCE_BYTES_MAX, Workflows
 from gateway.stores.durable import WriteThrough
+from gateway.stores.errors import StoreError
 from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Table
 from gateway.stores.tables import workflow_row
@@ -191,3 +192,114 @@ def test_a_rollout_may_ask_beforehand_whether_a_version_may_become_active(
         WorkflowVersions(workflows).permitted(subject)
     assert asked == [("workflow:hotline@1.0.0", "workflow:hotline@2.0.0")]
     assert workflows.resolve("hotline").version == "1.0.0"
+
+
+def delete(workflows: Workflows, version: str, name: str = "hotline") -> None:
+    asyncio.run(workflows.delete(name, version))
+
+
+def names(workflows: Workflows) -> list[str]:
+    return [f"{one.name}@{one.version}" for one in workflows.versions()]
+
+
+def test_a_deleted_version_is_for_nobody_to_use_and_its_sessions_still_find_it() -> None:
+    store = MemoryStore()
+    for version in ("1.0.0", "1.2.0"):
+        put(on(store), version)
+    kept = on(store)
+    digest = kept.exact("hotline", "1.2.0").source_digest
+    delete(kept, "1.2.0")
+    for workflows in (kept, on(store)):  # and after a restart
+        assert names(workflows) == ["hotline@1.0.0"]
+        with pytest.raises(AcpFailure, match="NOT_FOUND"):
+            workflows.resolve("hotline@1.2.0")
+        with pytest.raises(AcpFailure, match="NOT_FOUND"):
+            workflows.exact("hotline", "1.2.0")
+        with pytest.raises(AcpFailure, match="NOT_FOUND"):
+            delete(workflows, "1.2.0")
+        found = workflows.by_digest(digest)
+        assert found is not None
+        assert (found.name, found.version) == ("hotline", "1.2.0")
+
+
+def test_the_same_bytes_bring_a_deleted_version_back_and_no_others_take_its_name() -> None:
+    store = MemoryStore()
+    put(on(store), "1.0.0")
+    delete(on(store), "1.0.0")
+    with pytest.raises(AcpFailure, match="was stored with other bytes"):
+        asyncio.run(on(store).put("hotline", "1.0.0", source=source() + b"# changed\n"))
+    view, is_new = asyncio.run(on(store).put("hotline", "1.0.0", source=source()))
+    assert (view.active, is_new) == (True, True)
+    assert on(store).resolve("hotline").version == "1.0.0"
+
+
+def test_the_active_version_is_deleted_last(workflows: Workflows) -> None:
+    with pytest.raises(AcpFailure, match="activate another") as told:
+        delete(workflows, "1.0.0")
+    failure = told.value.error
+    assert (failure.code.value, failure.reason) == ("FAILED_PRECONDITION", "WORKFLOW_IN_USE")
+    for version in ("1.2.0", "2.0.0", "2.1.0-rc.1", "1.0.0"):
+        delete(workflows, version)
+    assert (workflows.versions(), workflows.active(), workflows.active_digests()) == ((), (), ())
+    assert workflows.naming("hotline-planner") == ()
+    with pytest.raises(AcpFailure, match="NOT_FOUND"):
+        workflows.versions("hotline")
+    with pytest.raises(AcpFailure, match="NOT_FOUND"):
+        workflows.resolve("hotline")
+
+
+def test_nothing_becomes_active_because_the_versions_before_it_were_deleted() -> None:
+    """Else whoever deletes first activates a new major version past the board."""
+    store = MemoryStore()
+    put(on(store), "1.0.0")
+    delete(on(store), "1.0.0")
+    put(on(store), "2.0.0")
+    kept = on(store)
+    assert [one.active for one in kept.versions()] == [False]
+    with pytest.raises(AcpFailure, match="no version of 'hotline' is active any more"):
+        kept.resolve("hotline")
+    asked: list[tuple[str, str]] = []
+
+    def permit(before: Release | None, after: Release, *, principal: Principal) -> Permit:
+        asked.append((before.version if before else "", after.version))
+        return Permit(lambda: None)
+
+    kept.permit = permit
+    asyncio.run(kept.activate("hotline", "2.0.0"))
+    assert asked == [("1.0.0", "2.0.0")]
+    assert kept.resolve("hotline").version == "2.0.0"
+
+
+def test_what_is_in_use_is_not_deleted_and_says_by_whom(workflows: Workflows) -> None:
+    workflows.in_use = lambda name, version: f"3 sessions run {name} {version}"
+    with pytest.raises(AcpFailure, match="cannot be deleted now: 3 sessions run hotline 2.0.0"):
+        delete(workflows, "2.0.0")
+    assert "hotline@2.0.0" in names(workflows)
+
+
+def test_who_deleted_what_is_told_once_it_has_happened(workflows: Workflows) -> None:
+    told: list[str] = []
+    workflows.dropped = lambda release, principal: told.append(release.version)
+    delete(workflows, "2.0.0")
+    assert told == ["2.0.0"]
+
+
+class Failing(MemoryStore):
+    """A disk that can be synced only so often."""
+
+    syncs = 3
+
+    def sync(self) -> None:
+        self.syncs -= 1
+        if self.syncs < 0:
+            raise StoreError("no space left")
+
+
+def test_a_deletion_that_did_not_reach_the_disk_is_taken_back() -> None:
+    store = Failing()
+    kept = on(store)
+    put(kept, "1.0.0")
+    store.syncs = 1  # the one before it
+    with pytest.raises(StoreError):
+        delete(kept, "1.0.0")
+    assert kept.resolve("hotline").version == "1.0.0"
