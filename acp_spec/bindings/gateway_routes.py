@@ -150,7 +150,7 @@ GATEWAY_ROUTES: Final[tuple[Route, ...]] = (
         rpc_request=gateway_calls.OpenSessionRequest,
         rpc_response=gateway_calls.OpenSessionResponse,
         scope="submit",
-        errors=(400, 401, 403, 404, 409, 413, 415, 422, 429, 503),
+        errors=(400, 401, 403, 404, 409, 413, 415, 422, 429, 503, 504),
     ),
     Route(
         name="list_sessions",

@@ -15,7 +15,7 @@ from acp_spec.codec import proto
 from acp_spec.codec.tests.strategies import messages
 from gateway.tests.asking import Asker, Outcome
 from gateway.tests.hostile.conftest import Target
-from gateway.tests.hostile.outcomes import SERVER_FAULTS, no_fault
+from gateway.tests.hostile.outcomes import SERVER_FAULTS, is_of_the_moment, no_fault
 
 # Drains the echo component, or waits for a time that the message says.
 METHODS: Final[dict[str, tuple[Route, ...]]] = {
@@ -126,7 +126,7 @@ def test_no_bytes_whatever_are_a_fault_of_the_server(target: Target, data: st.Da
         route = data.draw(st.sampled_from(METHODS[target.name]))
         sent = data.draw(st.binary(max_size=60) | st.builds(damaged, messages(route.rpc_in), cuts))
         told = asker.call(route, sent)
-        assert told.code not in SERVER_FAULTS, (route.name, told)
+        assert is_of_the_moment(told) or told.code not in SERVER_FAULTS, (route.name, told)
 
 
 cuts = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255), st.integers(0, 2)), max_size=4)
