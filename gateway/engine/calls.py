@@ -16,7 +16,7 @@ from acp_spec.model.enums import (
 )
 from acp_spec.model.errors import AcpError, Reason
 from acp_spec.model.ids import body_digest, call_id
-from acp_spec.model.payload import ABSENT, Payload, payload
+from acp_spec.model.payload import ABSENT, payload
 from acp_spec.model.plan import SubGoal
 from gateway.engine import pins, requests
 from gateway.engine.action_schemas import arguments_problem
@@ -201,8 +201,8 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
     redo = entry.redo.get(goal, 0)
     card = intent.offer.card if intent.offer else None
     component, version = _meant(intent)
-    arguments = intent.arguments if intent.role is StepRole.EXECUTE else intent.body
-    digest = body_digest(intent.action, arguments)
+    executes = intent.role is StepRole.EXECUTE
+    digest = body_digest(intent.action, intent.arguments if executes else intent.body)
     semantics = intent.semantics
     timeout_ms = step.timeout_ms or semantics.timeout_ms or world.default_timeout_ms
     return CallCreated(
@@ -226,7 +226,7 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
         operation_timeout_ms=semantics.operation_timeout_ms,
         body=payload(intent.body),
         body_digest=digest,
-        arguments=_arguments(intent),
+        arguments=payload(intent.arguments) if executes else ABSENT,
         reused_from=_reusable(state, intent, entry=entry, digest=digest),
         retry_of=entry.retry_of.get(goal, ""),
         mapped=intent.mapped.values,
@@ -244,10 +244,6 @@ def _meant(intent: Intent) -> tuple[str, str]:
         return name, version
     card = intent.offer.card if intent.offer else None
     return (card.name, card.version) if card else (intent.component, "")
-
-
-def _arguments(intent: Intent) -> Payload:
-    return payload(intent.arguments) if intent.role is StepRole.EXECUTE else ABSENT
 
 
 def step_type(role: StepRole, kind: Kind) -> StepType:

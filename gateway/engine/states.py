@@ -117,8 +117,10 @@ class CallState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def started(self, number: int) -> AttemptStarted | None:
         """How the attempt of this number was started; None if it was not."""
-        attempt = self.numbered(number)
-        return attempt.started if attempt else None
+        for attempt in reversed(self.attempts):
+            if attempt.number == number:
+                return attempt.started
+        return None
 
     def superseded(self, number: int) -> bool:
         """Whether the attempt of this number was ended because another one answered first."""
