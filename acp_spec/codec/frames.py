@@ -6,7 +6,6 @@ is wrong in one frame is that frame's: only bytes that are no message at all are
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -54,38 +53,33 @@ MESSAGE_BYTES_MAX: Final = 1024 * 1024
 M = TypeVar("M", bound=Message)
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(msgspec.Struct, frozen=True, gc=False):
     """A call for the component."""
 
     key: Key
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True, gc=False):
     """The answer of an attempt, or progress of one that goes on."""
 
     key: Key
     answer: Reply | Progress
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True, gc=False):
     """Credits: so many more calls are taken."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Acked:
+class Acked(msgspec.Struct, frozen=True, gc=False):
     """The answer of this attempt is safe."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """A part of a frame that was too large for one."""
 
     key: Key
@@ -94,16 +88,14 @@ class Piece:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True, gc=False):
     """A frame that breaks the contract, with what it was about."""
 
     key: Key
     failure: AcpError
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True, gc=False):
     """An operation that is asked for: where it stands, or to stop it."""
 
     call_id: str
@@ -155,10 +147,6 @@ _CONTROL_FIELD: Final = {
 
 
 def _varint(number: int) -> bytes:
-    if number < 0x80:
-        return bytes((number,))
-    if number < 0x4000:  # nearly every length: one step instead of a loop
-        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -169,7 +157,10 @@ def _varint(number: int) -> bytes:
 
 def _wrap(tag: bytes, body: bytes) -> bytes:
     """`body` as a field of length-delimited kind."""
-    return b"%b%b%b" % (tag, _varint(len(body)), body)
+    size = len(body)
+    if 0x80 <= size < 0x4000:  # nearly every length: its two bytes, without a step between
+        return b"%b%c%c%b" % (tag, size & 0x7F | 0x80, size >> 7, body)
+    return b"%b%b%b" % (tag, _varint(size), body)
 
 
 def _tag(message: Any, field: str) -> bytes:
