@@ -69,11 +69,14 @@ class AttachLink:
         """Of control, if the gateway ended it with one, else of calls."""
         return self.errors.get("control") or self.errors.get("calls") or {}
 
-    async def open(self, stream: str, first: bytes) -> None:
-        """Begin a stream with these bytes."""
+    async def open(self, stream: str, first: bytes, *, listen_s: float = 0.0) -> None:
+        """Begin a stream with these bytes; before them it is heard for so long whether it ends."""
         self.streams[stream] = self.channel.stream_stream(RPC[stream])(metadata=self.metadata)
-        await self.write(stream, first)
+        if not listen_s:
+            await self.write(stream, first)
         self.tasks.append(asyncio.create_task(self._read(stream)))
+        if listen_s and not await self.until(lambda: stream in self.ended, within_s=listen_s):
+            await self.write(stream, first)
 
     async def say(self, stream: str, frame: Tree) -> None:
         """A frame, as the rule lets it pass; nothing where the stream has ended."""

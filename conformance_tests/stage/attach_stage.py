@@ -18,7 +18,10 @@ from conformance_tests.stage.attach_link import AttachLink, Between
 
 WELCOME_WITHIN_S: Final = 15.0
 CREDITS: Final = 64
-TRIES_MAX: Final = 3
+TRIES_MAX: Final = 5
+LISTEN_S: Final = 0.5
+"""A gateway that refuses by the metadata alone may end the stream while the first frame is written,
+and then gRPC loses its status here: tried again, it is given this time to end it before."""
 ROLES: Final = ("plan", "execute", "observe", "reflect")
 
 
@@ -79,9 +82,9 @@ class AttachedActor:
         for _ in range(TRIES_MAX - 1):
             if self.link.broke:
                 self.links.pop()
-                await self._say_hello(how)
+                await self._say_hello(how, listen_s=LISTEN_S)
 
-    async def _say_hello(self, how: Tree) -> None:
+    async def _say_hello(self, how: Tree, *, listen_s: float = 0.0) -> None:
         token = str(how.get("token") or self._token)
         metadata = [("acp-version", str(how.get("version", "1.0")))]
         if token:
@@ -91,14 +94,15 @@ class AttachedActor:
         link = AttachLink(len(self.links) + 1, channel, self._between, self._heard, tuple(metadata))
         self.links.append(link)
         said = self._between.says("control", self._hello(how))
-        await link.open("control", to_proto({"frames": cast("Value", said)}, "ComponentControl"))
+        first = to_proto({"frames": cast("Value", said)}, "ComponentControl")
+        await link.open("control", first, listen_s=listen_s)
         await link.until(lambda: bool(link.welcome or link.ended), within_s=WELCOME_WITHIN_S)
         if link.welcome is None:
             return
-        first: Tree = {"attachment_id": link.welcome.get("attachment_id", "")}
+        begun: Tree = {"attachment_id": link.welcome.get("attachment_id", "")}
         if self.credits:
-            first["frames"] = [{"credits": {"granted": self.credits - len(self._working)}}]
-        await link.open("calls", to_proto(first, "ComponentCalls"))
+            begun["frames"] = [{"credits": {"granted": self.credits - len(self._working)}}]
+        await link.open("calls", to_proto(begun, "ComponentCalls"))
         for key, answer in list(self._kept.items()):
             await self._send(key, answer, order="")
         link.tasks.append(asyncio.create_task(self._beat(link)))
