@@ -179,6 +179,8 @@ class Admission:
         needed_ms = waits_ms + demand.service(self.row.slot_keys(wish)[-1]).fastest_ms
         if wish.patience_ms >= needed_ms:
             return None
+        if not waits_ms:  # no queue is the reason
+            return deadline.too_late(wish.patience_ms, needed_ms=needed_ms)
         return queue_delay.hopeless(wish.patience_ms, needed_ms=needed_ms)
 
     def _make_room(self, verdict: Refuse, wish: Wish, *, waiting: Waiting) -> Defer | Refuse:

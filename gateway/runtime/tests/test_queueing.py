@@ -185,3 +185,20 @@ def test_whatever_comes_and_goes_no_slot_idles_while_somebody_waits_for_it(
         inflight, waiting = gate.depth(TOOL)
         assert inflight == running <= 2
         assert not waiting or inflight == 2
+
+
+def test_who_has_less_time_than_its_target_ever_took_is_late_and_not_crowded_out() -> None:
+    """The slot is taken and nobody waits: the same would be said with the slot free."""
+    gate = Gate(a=1)
+    gate.ask("x")
+    admission = gate.admission
+    admission.demand.served(("instance:a",), 150.0, well=True, now_ms=admission.now_ms())
+    hurried = wish(gate.rules["a"], patience_ms=40.0)
+    waiting = Waiting(session_id="s", call_id="late", attempt=1, tenant="t")
+    found = admission.ask(hurried, lambda: waiting)
+    assert isinstance(found, Refuse)
+    assert (found.policy, found.error.reason) == ("deadline", "TIMEOUT")
+    gate.ask("first")
+    found = admission.ask(hurried, lambda: waiting)
+    assert isinstance(found, Refuse)
+    assert (found.policy, found.error.reason) == ("queue_delay", "OVERLOADED"), "one is ahead of it"
