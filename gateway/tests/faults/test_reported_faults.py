@@ -90,8 +90,9 @@ def line_of(gateway: Served, session_id: str) -> Any:
     deadline = monotonic() + UNTIL_S
     while monotonic() < deadline:
         for file in log_files(gateway.data_dir / "trajectories"):
-            for line in file.read_bytes().splitlines():
-                if session_id.encode() in line:
+            for line in file.read_bytes().splitlines(keepends=True):
+                # A line without its end is being written: a page of it may be there already.
+                if session_id.encode() in line and line.endswith(b"\n"):
                     return json.loads(line)
     raise AssertionError(f"no trajectory of {session_id} was delivered")
 

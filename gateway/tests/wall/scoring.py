@@ -28,7 +28,10 @@ class Log:
     def read(cls, path: Path) -> "Log":
         asked: Counter[tuple[str, int]] = Counter()
         did: Counter[str] = Counter()
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for line in text.splitlines(keepends=True):
+            if not line.endswith("\n"):
+                break  # it is being written: a page of it may be there already
             said = json.loads(line)
             if said["what"] == "asked":
                 asked[said["call_id"], said["attempt"]] += 1
