@@ -178,8 +178,11 @@ class Openings:
         return workflow, opened
 
     def _pass_gate(self, request: OpenSession, principal: Principal, *, intent: Intent) -> None:
-        """Count it in, or raise OVERLOADED or RATE_LIMITED: nothing of it exists yet."""
-        if self.intake is not None:
+        """Count it in, or raise OVERLOADED or RATE_LIMITED: nothing of it exists yet.
+
+        A MANUAL session takes its steps when its client does, if at all: no forecast knows them.
+        """
+        if self.intake is not None and request.mode is not Mode.MANUAL:
             self.intake.admit(
                 Asking(
                     session_id=intent.session_id,

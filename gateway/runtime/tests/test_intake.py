@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from acp_spec.model.enums import TERMINAL_SESSION, SessionStatus
+from acp_spec.model.enums import TERMINAL_SESSION, Mode, SessionStatus
 from acp_spec.model.errors import AcpFailure
 from gateway.engine.events import Opened
 from gateway.engine.tests.casting import Said
@@ -115,6 +115,29 @@ def test_without_the_gate_the_same_crowd_gets_next_to_nothing() -> None:
         await crowd.offer(5 * PER_S, 5)
         assert good(await crowd.ends()) < 0.99 * len(crowd.opened)
         assert not crowd.refused
+
+    run(story())
+
+
+def test_sessions_that_people_drive_crowd_nobody_out_and_are_let_in_behind_a_queue() -> None:
+    """Their steps come when a person takes them, if at all: fifty were counted as a queue."""
+
+    async def story() -> None:
+        house = guarded()
+        crowd = Crowd(house)
+        await crowd.offer(2, 2)
+
+        async def manual() -> str:
+            return await house.open(READING, mode=Mode.MANUAL, deadline_ms=600_000)
+
+        driven = [await manual() for _ in range(50)]
+        await crowd.offer(0.8 * PER_S, 3)
+        assert not crowd.refused
+        await crowd.offer(5 * PER_S, 1)
+        driven += [await manual() for _ in range(10)]
+        assert crowd.refused, "a queue stands"
+        assert good(await crowd.ends()) >= 0.99 * len(crowd.opened)
+        assert all(house.state(one).status not in TERMINAL_SESSION for one in driven)
 
     run(story())
 
