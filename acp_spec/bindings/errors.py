@@ -168,6 +168,20 @@ def invalid_request(message: str) -> AcpFailure:
     return AcpFailure(error(Reason.INVALID_REQUEST, message))
 
 
+def refused_by_state(reason: str, message: str) -> AcpError:
+    """The request is well made; it is the state of things that forbids it.
+
+    `reason`: one's own, which the tables here do not know.
+    """
+    return AcpError(
+        code=Code.FAILED_PRECONDITION,
+        reason=reason,
+        message=message,
+        side_effect=SideEffect.NONE,
+        boundary=Boundary.CLIENT,
+    )
+
+
 def http_status(failure: AcpError) -> int:
     """The status an HTTP answer carries for this error: by its reason, else by its code."""
     try:

@@ -111,11 +111,16 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """It was sent with so little of its own time that being late is not the target's fault."""
 
 
+def without_error(*, accepted: bool) -> Outcome:
+    """Which outcome an end without an error is; `accepted`: a long operation has begun."""
+    return Outcome.ACCEPTED if accepted else Outcome.SUCCEEDED
+
+
 def outcome_of(ending: Ending) -> Outcome:
     """Which outcome an end is."""
     failure = ending.error
     if failure is None:
-        return Outcome.ACCEPTED if ending.accepted else Outcome.SUCCEEDED
+        return without_error(accepted=ending.accepted)
     if ending.not_sent:
         is_theirs = failure.boundary is Boundary.COMPONENT
         return Outcome.UNREACHED if is_theirs else Outcome.NOT_SENT

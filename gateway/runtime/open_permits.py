@@ -7,7 +7,7 @@ its session. Nothing here is durable: after a restart every target is judged ane
 
 from gateway.engine.events import AttemptEnded
 from gateway.engine.states import CallState, Phase, SessionState
-from gateway.governance.outcome import Ending, Outcome, outcome_of
+from gateway.governance.outcome import Ending, Outcome, outcome_of, without_error
 from gateway.governance.wish import Permit
 from gateway.runtime.connection import Answer
 from gateway.runtime.queueing import Admission
@@ -73,7 +73,7 @@ class OpenPermits:
 
 def _outcome(state: SessionState, ended: AttemptEnded, *, answer: Answer) -> Outcome:
     if ended.error is None:
-        return Outcome.SUCCEEDED if ended.operation_poll_after_ms is None else Outcome.ACCEPTED
+        return without_error(accepted=ended.operation_poll_after_ms is not None)
     return outcome_of(_ending(state.calls[ended.call_id], ended, answer=answer))
 
 
@@ -85,7 +85,6 @@ def _ending(call: CallState, ended: AttemptEnded, *, answer: Answer) -> Ending:
         error=ended.error,
         stated=answer.answered and ended.error is answer.error,
         not_sent=ended.not_sent,
-        accepted=ended.operation_poll_after_ms is not None,
         is_cancelled=call.cancelling,
         is_short_of_time=given_ms < call.created.timeout_ms * FAIR_SHARE,
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acp_spec.bindings.errors import error
+from acp_spec.bindings.errors import error, refused_by_state
 from acp_spec.codec.json import encode
-from acp_spec.model.enums import Boundary, Mode, SessionStatus, SideEffect, StepRole
-from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
+from acp_spec.model.enums import Boundary, Mode, SessionStatus, StepRole
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.ids import is_session_id
 from acp_spec.model.session import (
     CompleteOperation,
@@ -66,14 +66,8 @@ from gateway.runtime.wakeup import Wakeup
 
 
 def _not_manual(message: str) -> AcpError:
-    """The request is well made; it is the session's mode that forbids it (GWY-053)."""
-    return AcpError(
-        code=Code.FAILED_PRECONDITION,
-        reason="NOT_MANUAL",
-        message=message,
-        side_effect=SideEffect.NONE,
-        boundary=Boundary.CLIENT,
-    )
+    """It is the session's mode that forbids it (GWY-053)."""
+    return refused_by_state("NOT_MANUAL", message)
 
 
 SKEW_MS = 5 * 60_000

@@ -13,10 +13,9 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.bindings.errors import error, invalid_request
+from acp_spec.bindings.errors import error, invalid_request, refused_by_state
 from acp_spec.model import semver
-from acp_spec.model.enums import Boundary, SideEffect
-from acp_spec.model.errors import AcpError, AcpFailure, Code, Reason
+from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.gateway_calls import WorkflowVersion
 from acp_spec.model.payload import payload
 from acp_spec.model.session import Problem, Validation
@@ -178,7 +177,8 @@ class Workflows:
         why = "it is the active version, activate another" if beside else ""
         why = why or self.in_use(name, version)
         if why:
-            raise _in_use(f"{name}@{version} cannot be deleted now: {why}")
+            message = f"{name}@{version} cannot be deleted now: {why}"
+            raise AcpFailure(refused_by_state("WORKFLOW_IN_USE", message))
         release = self._release(name, version)
         row = msgspec.structs.replace(self._read(name, version), retired=True)
         self._durable.put(Table.WORKFLOW, workflow_row(name, version), msgspec.json.encode(row))
@@ -408,16 +408,3 @@ def _checked(source: bytes, catalog: Catalog) -> Workflow:
 
 def _not_found(message: str) -> AcpFailure:
     return AcpFailure(error(Reason.NOT_FOUND, message))
-
-
-def _in_use(message: str) -> AcpFailure:
-    """The request is well made; it is the state of things that forbids it."""
-    return AcpFailure(
-        AcpError(
-            code=Code.FAILED_PRECONDITION,
-            reason="WORKFLOW_IN_USE",
-            message=message,
-            side_effect=SideEffect.NONE,
-            boundary=Boundary.CLIENT,
-        )
-    )
