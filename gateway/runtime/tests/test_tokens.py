@@ -37,7 +37,7 @@ def test_a_token_makes_the_principal_it_was_made_for() -> None:
 def test_the_secret_is_nowhere_on_disk() -> None:
     store = MemoryStore()
     made = create(tokens_on(store), "submit")
-    secret = made.token.rpartition("_")[2].encode()
+    secret = made.token.split("_", 2)[2].encode()  # it may hold "_" itself
     assert len(secret) >= 43
     for key, value in store.scan(Table.TOKEN, b""):
         assert secret not in key + value

@@ -25,6 +25,10 @@ from gateway.tests.e2e.stranger import READ, Stranger, card
 from gateway.tests.e2e.stranger import serving as serving_stranger
 
 TERMINAL = ("SUCCEEDED", "FAILED")
+EACH_REFUSED_FIRST = {"registration", "workflow", "token", "open", "feedback"}
+ROUNDS = 3
+"""A request of one write can be stepped over, when a write takes more rows in one run than in the
+next; not in every round."""
 
 
 @dataclass
@@ -76,6 +80,16 @@ async def use(bench: Bench, told: Told, *, stranger: str) -> None:
     rating = {"kind": "RATING", "score": 1, "feedback_id": "f"}
     await told.ask("feedback", client.post(f"{path}/feedback", json=rating))
     await told.ask("deletion", client.delete(path)) if ended else None
+
+
+async def use_until_refused(bench: Bench, told: Told) -> None:
+    """Ask on until the failing call is reached.
+
+    How many rows share one write is a matter of the moment: a story may come to fewer writes than
+    the one that was counted.
+    """
+    while not told.refused:
+        await told.ask("more", bench.client.post("/v1/tokens", json={"scopes": ["submit"]}))
 
 
 LATER = """
@@ -158,6 +172,7 @@ def fail_at(folder: Path, **which: int) -> tuple[Told, int, int]:
                 await use(bench, told, stranger=stranger.url)
                 counts = bench.store.writes - writes, bench.store.syncs - syncs
                 if which:
+                    await use_until_refused(bench, told)
                     await check_failure_is_told(bench)
                     await check_nothing_refused_shows(bench, told)
                 found = bench.store.durable()
@@ -175,11 +190,14 @@ def test_whichever_call_of_the_store_fails_nothing_told_is_lost(what: str, tmp_p
     assert whole.refused == []
     calls = writes if what == "write" else syncs
     assert calls >= 6
-    refused_first: list[str] = []
-    for number in range(1, calls + 1):
-        told, _, _ = fail_at(tmp_path / str(number), **{what: number})
-        refused_first += told.refused[:1]
-    assert set(refused_first) >= {"registration", "workflow", "token", "open", "feedback"}
+    refused_first: set[str] = set()
+    for round_of_all in range(ROUNDS):
+        for number in range(1, calls + 1):
+            told, _, _ = fail_at(tmp_path / f"{round_of_all}-{number}", **{what: number})
+            refused_first |= set(told.refused[:1])
+        if refused_first >= EACH_REFUSED_FIRST:
+            return
+    assert refused_first >= EACH_REFUSED_FIRST
 
 
 def test_whoever_waits_is_told_at_once_when_the_store_fails(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_tokens_are_made_listed_and_revoked_by_an_administrator(client: Client) 
     assert made.json["token"].startswith("acp_")
     listed = ask(client, "GET", "/v1/tokens")
     assert [one["label"] for one in listed.json["tokens"]] == ["ci"]
-    assert made.json["token"].rpartition("_")[2].encode() not in listed.body
+    assert made.json["token"].split("_", 2)[2].encode() not in listed.body
     place = f"/v1/tokens/{made.json['info']['token_id']}"
     assert ask(client, "DELETE", place).status == 204
     assert ask(client, "DELETE", place).status == 404
