@@ -168,7 +168,11 @@ class FeedbackTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`time` is the author's, RFC 3339; absent = when the gateway received it."""
+    """`time` is the author's, RFC 3339; absent = when the gateway received it.
+
+    `sampling_probability`: with which this target was drawn to be judged; absent where nobody drew
+    it (the author chose to speak). Rates count only what was drawn, each by its inverse.
+    """
 
     kind: FeedbackKind
     score: float | None = None
@@ -177,6 +181,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     author: str = ""
     time: str = ""
     feedback_id: str = ""
+    sampling_probability: float | None = None
 
 
 class FeedbackAccepted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,6 +17,7 @@ from acp_spec.model.trajectory import (
     Rewards,
     Trajectory,
 )
+from gateway.rewards.raters import spreads
 
 REFLECTOR = "reflector"
 FEEDBACK = "feedback"
@@ -43,6 +44,7 @@ def rewards(trajectory: Trajectory, *, reflect_steps: Iterable[str] = ()) -> Rew
             *(_from_feedback(row) for row in trajectory.feedback if row.feedback.score is not None),
         ),
         operational=_operational(trajectory),
+        raters=spreads(trajectory.feedback),
     )
 
 

@@ -4,7 +4,6 @@ Every promise leaves after its sync: an opening, an awaited end, a cancel, feedb
 A session of another tenant is NOT_FOUND. All failures are AcpFailure.
 """
 
-import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -27,7 +26,6 @@ from acp_spec.model.session import (
     SessionView,
     StepResult,
 )
-from acp_spec.model.times import parse_rfc3339, rfc3339
 from acp_spec.model.trajectory import Trajectory
 from gateway.engine import views
 from gateway.engine.contract_checks import output_problem
@@ -39,7 +37,6 @@ from gateway.engine.events import (
     Late,
 )
 from gateway.engine.manual import manual_call
-from gateway.engine.rejections import OUR_FEEDBACK
 from gateway.engine.states import (
     AttemptState,
     CallState,
@@ -54,6 +51,7 @@ from gateway.rewards.given import rewards
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
+from gateway.runtime.judging import complete, takes
 from gateway.runtime.live import Erased, Live, Notify
 from gateway.runtime.opening import Openings, check_key
 from gateway.runtime.operations import ended_from_callback, result_digest
@@ -68,10 +66,6 @@ from gateway.runtime.wakeup import Wakeup
 def _not_manual(message: str) -> AcpError:
     """It is the session's mode that forbids it (GWY-053)."""
     return refused_by_state("NOT_MANUAL", message)
-
-
-SKEW_MS = 5 * 60_000
-"""How far in the future an author's clock may be when feedback comes in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,9 +221,8 @@ class SessionService:
     ) -> FeedbackAccepted:
         live = self._find(session_id, principal)
         at_ms = self._driver.now_ms(live)
-        full = _complete_feedback(live.state, feedback, principal=principal, at_ms=at_ms)
-        known = [e.given.feedback_id for e in live.state.feedback_log]
-        if full.feedback_id not in known:
+        full = complete(live.state, feedback, author=principal.subject, at_ms=at_ms)
+        if takes(live.state.feedback_log, full.feedback_id):
             given = FeedbackGiven(at_ms=at_ms, feedback=full, feedback_id=full.feedback_id)
             self._driver.feed(live, given)
         version = (await self._on_disk(live)).version_text
@@ -454,35 +447,3 @@ def _check_output(state: SessionState, output: bytes) -> None:
     problem = output_problem(state.workflow.contract, output) if state.workflow else None
     if problem is not None:
         raise AcpFailure(msgspec.structs.replace(problem, boundary=Boundary.CLIENT))
-
-
-def _complete_feedback(
-    state: SessionState, feedback: Feedback, *, principal: Principal, at_ms: int
-) -> Feedback:
-    """The feedback with author, time and id filled in; INVALID_REQUEST names what is wrong."""
-    target = feedback.target
-    if target.call_id and target.call_id not in state.calls:
-        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no call {target.call_id!r}"))
-    if target.step and target.step not in state.steps and target.step not in state.manual:
-        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {target.step!r}"))
-    if target.loop > state.loop:
-        message = f"target.loop: {target.loop}; the session has come to loop {state.loop}"
-        raise AcpFailure(error(Reason.NOT_FOUND, message))
-    if feedback.score is None and not feedback.comment:
-        raise AcpFailure(error(Reason.INVALID_REQUEST, "give a `score` or a `comment`"))
-    time_ms = parse_rfc3339(feedback.time) if feedback.time else at_ms
-    if time_ms is None:
-        message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
-        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
-    author = feedback.author or principal.subject
-    if author.startswith(OUR_FEEDBACK):
-        message = f"author: {OUR_FEEDBACK!r} begins the names of the gateway's own checks"
-        raise AcpFailure(error(Reason.INVALID_REQUEST, message))
-    said = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
-    # The author's clock may be wrong; a far future would win over every later judgement for ever.
-    kept = rfc3339(min(time_ms, at_ms + SKEW_MS))
-    if said.feedback_id:
-        return msgspec.structs.replace(said, time=kept)
-    basis = encode(said) if feedback.time else encode(said) + str(state.sequence).encode()
-    digest = hashlib.sha256(state.session_id.encode() + basis).hexdigest()[:24]
-    return msgspec.structs.replace(said, time=kept, feedback_id=digest)

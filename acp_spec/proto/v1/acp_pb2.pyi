@@ -1094,7 +1094,7 @@ class FeedbackTarget(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., step: _Optional[str] = ..., loop: _Optional[int] = ...) -> None: ...
 
 class Feedback(_message.Message):
-    __slots__ = ("kind", "score", "comment", "target", "author", "time", "feedback_id")
+    __slots__ = ("kind", "score", "comment", "target", "author", "time", "feedback_id", "sampling_probability")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
@@ -1102,6 +1102,7 @@ class Feedback(_message.Message):
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     FEEDBACK_ID_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     kind: FeedbackKind
     score: float
     comment: str
@@ -1109,7 +1110,8 @@ class Feedback(_message.Message):
     author: str
     time: str
     feedback_id: str
-    def __init__(self, kind: _Optional[_Union[FeedbackKind, str]] = ..., score: _Optional[float] = ..., comment: _Optional[str] = ..., target: _Optional[_Union[FeedbackTarget, _Mapping]] = ..., author: _Optional[str] = ..., time: _Optional[str] = ..., feedback_id: _Optional[str] = ...) -> None: ...
+    sampling_probability: float
+    def __init__(self, kind: _Optional[_Union[FeedbackKind, str]] = ..., score: _Optional[float] = ..., comment: _Optional[str] = ..., target: _Optional[_Union[FeedbackTarget, _Mapping]] = ..., author: _Optional[str] = ..., time: _Optional[str] = ..., feedback_id: _Optional[str] = ..., sampling_probability: _Optional[float] = ...) -> None: ...
 
 class FeedbackAccepted(_message.Message):
     __slots__ = ("feedback_id", "state_version")

@@ -1,0 +1,74 @@
+"""Feedback as it comes in: what it must name, what is filled in, and how much of it is taken.
+
+Its key is (target, kind, author) within the session: of one key the last by the author's time
+stands, the others stay in the journal. Sending the same again changes nothing.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from acp_spec.bindings.errors import error, invalid_request, refused_by_state
+from acp_spec.codec.json import encode
+from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.session import Feedback
+from acp_spec.model.times import parse_rfc3339, rfc3339
+from gateway.engine.rejections import OUR_FEEDBACK
+from gateway.engine.states import FeedbackState, SessionState
+
+SKEW_MS: Final = 5 * 60_000
+"""How far in the future an author's clock may be when feedback comes in."""
+FEEDBACK_MAX: Final = 1_000
+"""Judgements of one session: each makes its record anew, and the record holds all that stand."""
+
+
+def takes(log: tuple[FeedbackState, ...], feedback_id: str) -> bool:
+    """False: it was taken before. Raises AcpFailure when the session was judged too often."""
+    if any(entry.given.feedback_id == feedback_id for entry in log):
+        return False
+    if len(log) >= FEEDBACK_MAX:
+        message = f"the session has {len(log)} judgements, more are not taken: judge other sessions"
+        raise AcpFailure(refused_by_state("TOO_MUCH_FEEDBACK", message))
+    return True
+
+
+def complete(state: SessionState, feedback: Feedback, *, author: str, at_ms: int) -> Feedback:
+    """The feedback with author, time and id filled in; INVALID_REQUEST names what is wrong."""
+    _check_target(state, feedback)
+    if feedback.score is None and not feedback.comment:
+        raise invalid_request("give a `score` or a `comment`")
+    _check_sampling(feedback.sampling_probability)
+    time_ms = parse_rfc3339(feedback.time) if feedback.time else at_ms
+    if time_ms is None:
+        message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
+        raise invalid_request(message)
+    author = feedback.author or author
+    if author.startswith(OUR_FEEDBACK):
+        message = f"author: {OUR_FEEDBACK!r} begins the names of the gateway's own checks"
+        raise invalid_request(message)
+    said = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
+    # The author's clock may be wrong; a far future would win over every later judgement for ever.
+    kept = rfc3339(min(time_ms, at_ms + SKEW_MS))
+    if said.feedback_id:
+        return msgspec.structs.replace(said, time=kept)
+    basis = encode(said) if feedback.time else encode(said) + str(state.sequence).encode()
+    digest = hashlib.sha256(state.session_id.encode() + basis).hexdigest()[:24]
+    return msgspec.structs.replace(said, time=kept, feedback_id=digest)
+
+
+def _check_target(state: SessionState, feedback: Feedback) -> None:
+    target = feedback.target
+    if target.call_id and target.call_id not in state.calls:
+        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no call {target.call_id!r}"))
+    if target.step and target.step not in state.steps and target.step not in state.manual:
+        raise AcpFailure(error(Reason.NOT_FOUND, f"the session has no step {target.step!r}"))
+    if target.loop > state.loop:
+        message = f"target.loop: {target.loop}; the session has come to loop {state.loop}"
+        raise AcpFailure(error(Reason.NOT_FOUND, message))
+
+
+def _check_sampling(probability: float | None) -> None:
+    if probability is not None and not 0 < probability <= 1:
+        message = f"sampling_probability: {probability:g} is not over 0 and at most 1; leave it out"
+        raise invalid_request(f"{message} where nobody drew the target")
