@@ -36,10 +36,11 @@ def advance(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
 
 
 def _next(state: SessionState, world: World) -> tuple[AnyEvent, ...]:
+    told = told_by_hand(state) if state.opened.mode is Mode.MANUAL else ()
     if state.ending is not None:
-        return () if state.open_calls() else endings.ended(state, world)
+        return told if state.open_calls() else (*told, *endings.ended(state, world))
     if state.opened.mode is Mode.MANUAL:
-        return told_by_hand(state)
+        return told
     if not state.calls and (state.opened.rollouts or state.opened.twin_of):
         refused = endings.refused_input(state, world)
         if refused:

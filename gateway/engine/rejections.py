@@ -12,7 +12,7 @@ from acp_spec.model.session import Feedback, FeedbackTarget
 from acp_spec.model.times import rfc3339
 from gateway.engine.definition import Step, Workflow
 from gateway.engine.events import AnyEvent, FeedbackGiven, StepEnded
-from gateway.engine.states import SessionState, SubGoalState
+from gateway.engine.states import CallState, SessionState, SubGoalState
 from gateway.governance import plan_guard
 from gateway.governance.contract import Contract
 from gateway.governance.plan_guard import OnReject
@@ -48,13 +48,35 @@ def rejection(
 
 
 def told_by_hand(state: SessionState) -> tuple[AnyEvent, ...]:
-    """Feedback on the last plan of a MANUAL session if the contract rejects it. Its client runs the
-    plan itself, as far as `allowed_actions` lets it; what it was told stands in the record."""
-    if state.workflow is None or not state.plans:
+    """Feedback on the plans of a MANUAL session that may not run, once each. Its client takes the
+    steps, so no step of a workflow fails: the step that asked for the plan does, in its answer."""
+    if state.workflow is None:
         return ()
-    last = state.plans[-1]
-    reasons = reasons_against(last.plan, state.workflow.contract)
-    return validation(state, reasons, author=PLAN_GUARD, call_id=last.call_id) if reasons else ()
+    told: list[AnyEvent] = []
+    for call in map(state.calls.__getitem__, state.manual.values()):
+        if call.created.role is StepRole.PLAN and call.error and _is_ours(call.error):
+            told += validation(
+                state, call.error.message, author=PLAN_GUARD, call_id=call.created.call_id
+            )
+    for taken in state.plans[-1:]:  # asked behind each answer: those before were judged then
+        reasons = reasons_against(taken.plan, state.workflow.contract)
+        if reasons:
+            told += validation(state, reasons, author=PLAN_GUARD, call_id=taken.call_id)
+    return tuple(told)
+
+
+def refused_by_hand(state: SessionState, call: CallState) -> AcpError | None:
+    """Why this plan of a MANUAL session may not run: what the guard said of it, as a step's error.
+
+    Read from the record, so that a session that is read back says the same.
+    """
+    if call.created.role is not StepRole.PLAN or call.status is not StepStatus.SUCCEEDED:
+        return None
+    for entry in state.feedback_log:
+        feedback = entry.given.feedback
+        if feedback.author == PLAN_GUARD and feedback.target.call_id == call.created.call_id:
+            return error(Reason.PLAN_REJECTED, feedback.comment, boundary=Boundary.GATEWAY)
+    return None
 
 
 def validation(
@@ -62,7 +84,8 @@ def validation(
 ) -> tuple[FeedbackGiven, ...]:
     """What the gateway itself found, as feedback that people and training read; told once."""
     feedback_id = f"{author}/{call_id or 'session'}"
-    if any(entry.given.feedback_id == feedback_id for entry in state.feedback_log):
+    ours = (entry.given for entry in state.feedback_log if entry.given.feedback.author == author)
+    if any(given.feedback_id == feedback_id for given in ours):
         return ()
     feedback = Feedback(
         kind=FeedbackKind.VALIDATION,

@@ -3,9 +3,11 @@
 import msgspec
 
 from acp_spec.model.enums import StepStatus
+from acp_spec.model.payload import ABSENT
 from acp_spec.model.session import Opened, SessionView, StepResult, StepView, Times
 from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import Lineage
+from gateway.engine.rejections import refused_by_hand
 from gateway.engine.states import CallState, SessionState
 
 
@@ -24,7 +26,8 @@ def session_view(state: SessionState) -> SessionView:
     opened = state.opened
     steps = [StepView(name=name, status=entry.status) for name, entry in state.steps.items()]
     manual = [
-        StepView(name=key, status=state.calls[call].status) for key, call in state.manual.items()
+        StepView(name=key, status=_manual_status(state, state.calls[call]))
+        for key, call in state.manual.items()
     ]
     return SessionView(
         session_id=opened.session_id,
@@ -53,16 +56,21 @@ def times(opened_at_ms: int, deadline_at_ms: int, *, ended_at_ms: int | None) ->
 
 
 def step_result(state: SessionState, call: CallState) -> StepResult:
-    """The answer to a manual step: RUNNING until its call settles."""
-    status = call.status if not call.open else StepStatus.RUNNING
+    """The answer to a manual step: RUNNING until its call settles. A plan that may not run is not
+    given out: the trajectory has it."""
+    status = StepStatus.RUNNING if call.open else _manual_status(state, call)
     return StepResult(
         step_key=call.created.manual_key,
         call_id=call.created.call_id,
         status=status,
         state_version=state.version_text,
-        response=call.response,
-        error=call.error,
+        response=call.response if status is StepStatus.SUCCEEDED else ABSENT,
+        error=call.error or refused_by_hand(state, call),
     )
+
+
+def _manual_status(state: SessionState, call: CallState) -> StepStatus:
+    return StepStatus.FAILED if refused_by_hand(state, call) else call.status
 
 
 def lineage(state: SessionState) -> Lineage:

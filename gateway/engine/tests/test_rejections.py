@@ -3,17 +3,27 @@
 import json
 from typing import Final
 
+import msgspec
 import pytest
 
-from acp_spec.model.enums import Mode, SessionStatus, StepRole, StepStatus, StepType
-from acp_spec.model.payload import payload
+from acp_spec.model.enums import (
+    FeedbackKind,
+    Mode,
+    SessionStatus,
+    StepRole,
+    StepStatus,
+    StepType,
+)
+from acp_spec.model.ids import call_id
+from acp_spec.model.payload import is_absent, payload
 from acp_spec.model.plan import Plan, SubGoal
-from acp_spec.model.session import ManualStep
+from acp_spec.model.session import Feedback, ManualStep, StepResult
 from gateway.engine import replay
 from gateway.engine.events import CallCreated, FeedbackGiven
 from gateway.engine.manual import manual_call
 from gateway.engine.rejections import PLAN_GUARD, reasons_against
-from gateway.engine.tests.casting import Cast, Terms
+from gateway.engine.states import SessionState
+from gateway.engine.tests.casting import Cast, Said, Terms
 from gateway.engine.tests.laws import check_end, watch
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
@@ -28,6 +38,7 @@ from gateway.engine.tests.stage import (
     workflow_of,
 )
 from gateway.engine.trajectories import trajectory
+from gateway.engine.views import session_view, step_result
 
 NO_JUDGE: Final = """
 workflow: guarded
@@ -166,18 +177,93 @@ def test_of_a_plan_with_a_thousand_faults_ten_are_told() -> None:
     assert told.endswith("; and 990 more")
 
 
-def test_in_a_manual_session_the_client_is_told_once_and_decides_itself() -> None:
-    workflow = workflow_of(NO_JUDGE + GUARD % "")
-    cast = Cast(component=troupe(plan=by_loop(TWICE)))
-    play = Play(workflow, CATALOG, cast, terms=Terms(mode=Mode.MANUAL)).open()
-    for until_ms, key in ((1_000, "plan"), (2_000, "act")):
-        kind, asked = (StepType.PLAN, b"{}") if key == "plan" else (StepType.TOOL, READ_IT)
-        wanted = ManualStep(step_type=kind, payload=payload(asked), step_key=key)
-        made = manual_call(play.state, wanted, world=play.world())
-        assert isinstance(made, CallCreated)
-        play.feed(made)
-        play.run(until_ms=until_ms)
+def by_hand(text: str, *plans: Said) -> Play:
+    """A MANUAL session whose client asks for these plans, one step after the other."""
+    answers = list(plans)
+    cast = Cast(component=lambda sent: answers.pop(0))
+    play = Play(workflow_of(text), CATALOG, cast, terms=Terms(mode=Mode.MANUAL)).open()
+    for number in range(1, len(plans) + 1):
+        step_by_hand(play, f"plan{number}", kind=StepType.PLAN)
+    return play
+
+
+def step_by_hand(play: Play, key: str, *, kind: StepType, asked: bytes = b"{}") -> None:
+    wanted = ManualStep(step_type=kind, payload=payload(asked), step_key=key)
+    made = manual_call(play.state, wanted, world=play.world())
+    assert isinstance(made, CallCreated)
+    play.feed(made)
+    play.run(until_ms=1_000 * len(play.state.manual))
+
+
+def answered(state: SessionState, key: str) -> StepResult:
+    return step_result(state, state.calls[state.manual[key]])
+
+
+def test_in_a_manual_session_the_step_that_asked_for_the_plan_is_refused_as_a_workflow_is() -> None:
+    play = by_hand(NO_JUDGE + GUARD % "", TWICE, ONCE)
     (given,) = told(play)
-    assert "the contract allows 1" in given.feedback.comment
+    refused, taken = answered(play.state, "plan1"), answered(play.state, "plan2")
+    assert refused.status is StepStatus.FAILED
+    assert refused.error == session(NO_JUDGE + GUARD % "", plan=TWICE).state.error
+    assert refused.error is not None
+    assert refused.error.message == given.feedback.comment
+    assert is_absent(refused.response), "nobody runs what was not given out"
+    assert (taken.status, taken.error) == (StepStatus.SUCCEEDED, None)
+    assert not is_absent(taken.response)
     assert play.status == "RUNNING"
-    assert [call.status for call in play.state.calls.values()] == [StepStatus.SUCCEEDED] * 2
+
+
+def test_a_plan_refused_by_hand_stays_in_the_record_and_is_refused_when_it_is_read_back() -> None:
+    play = by_hand(NO_JUDGE + GUARD % "", TWICE)
+    assert len(trajectory(play.state).plan[0].plan.sub_goals) == 2
+    statuses = {step.name: step.status for step in session_view(play.state).steps}
+    assert statuses["plan1"] is StepStatus.FAILED
+    again, _ = replay.play(play.journal, workflow_of(NO_JUDGE))
+    assert answered(again, "plan1").error == answered(play.state, "plan1").error
+
+
+def test_what_is_no_plan_at_all_becomes_feedback_in_a_manual_session_too_and_once() -> None:
+    play = by_hand(NO_JUDGE, planned(goal("a", "read", depends_on=["gone"])), ONCE)
+    (given,) = told(play)
+    refused = answered(play.state, "plan1")
+    assert given.feedback.author == PLAN_GUARD
+    assert refused.error is not None
+    assert refused.error.reason == "PLAN_REJECTED"
+    assert given.feedback.comment == refused.error.message
+    assert is_absent(refused.response)
+
+
+def test_a_plan_that_comes_while_the_session_is_cancelled_is_judged_all_the_same() -> None:
+    cast = Cast(component=lambda sent: msgspec.structs.replace(TWICE, after_ms=500))
+    text = NO_JUDGE + GUARD % ""
+    play = Play(workflow_of(text), CATALOG, cast, terms=Terms(mode=Mode.MANUAL)).open()
+    play.at(100, play.cancel)
+    step_by_hand(play, "plan", kind=StepType.PLAN)
+    play.run()
+    assert play.status == "CANCELLED"
+    assert len(told(play)) == 1
+    assert answered(play.state, "plan").status is StepStatus.FAILED
+
+
+def test_feedback_that_takes_the_guards_id_keeps_no_plan_from_being_refused() -> None:
+    play = by_hand(NO_JUDGE + GUARD % "", ONCE)
+    key = call_id(play.state.session_id, "plan2", sub_goal="", generation=0, redo=0)
+    forged = Feedback(
+        kind=FeedbackKind.VALIDATION,
+        score=1.0,
+        author="somebody",
+        time="2026-01-01T00:00:00Z",
+        feedback_id=f"{PLAN_GUARD}/{key}",
+    )
+    play.feed(FeedbackGiven(at_ms=play.now_ms, feedback=forged, feedback_id=forged.feedback_id))
+    play.cast = Cast(component=lambda sent: TWICE)
+    step_by_hand(play, "plan2", kind=StepType.PLAN)
+    assert answered(play.state, "plan2").status is StepStatus.FAILED
+
+
+def test_behind_a_refused_plan_the_client_still_takes_steps_of_its_own() -> None:
+    play = by_hand(NO_JUDGE + GUARD % "", TWICE)
+    play.cast = Cast(component=troupe())
+    step_by_hand(play, "act", kind=StepType.TOOL, asked=READ_IT)
+    assert answered(play.state, "act").status is StepStatus.SUCCEEDED
+    assert len(told(play)) == 1

@@ -3,7 +3,7 @@ rejected plan is feedback."""
 
 import json
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from gateway.tests.e2e.client import Client
 from gateway.tests.e2e.stranger import READ, Stranger, card
@@ -91,6 +91,37 @@ def test_a_rejected_plan_is_feedback_and_the_planner_is_asked_again_with_the_rea
         assert [len(one["plan"]["sub_goals"]) for one in record["plan"]] == [3, 2]
         asked = json.loads(PLANNER.bodies("plan")[-1])
         assert [action["name"] for action in asked["actions"]] == ["look"]
+
+
+def test_a_client_that_takes_its_own_steps_gets_no_plan_that_its_contract_rejects(
+    serve: Serve, stranger: Begin
+) -> None:
+    served = begin(serve, stranger(PLANNER), stranger(looker(down=False)))
+    with Client(served.url) as client:
+        session_id = client.open("kept", '{"calls": 3}', mode="MANUAL")
+        steps = f"/v1/sessions/{session_id}/steps"
+
+        def planned(key: str, calls: int) -> dict[str, Any]:
+            payload = {"goal": "look", "input": {"calls": calls}}
+            body = {"step_type": "PLAN", "step_key": key, "payload": payload}
+            reply = client.post(steps, body, prefer="wait=20")
+            assert reply.status == 200, reply.text
+            found: dict[str, Any] = reply.json
+            return found
+
+        refused = planned("too-many", 3)
+        assert refused["status"] == "FAILED"
+        assert refused["error"]["reason"] == "PLAN_REJECTED"
+        assert "calls 'look' 3 times; the contract allows 2" in refused["error"]["message"]
+        assert "response" not in refused
+        assert client.get(f"{steps}/too-many").json["error"] == refused["error"]
+        assert planned("enough", 2)["status"] == "SUCCEEDED"
+        record = client.trajectory(session_id)
+        (told,) = record["feedback"]
+        assert told["feedback"]["author"] == "gateway/plan-guard"
+        assert told["feedback"]["target"]["call_id"] == refused["call_id"]
+        assert [len(one["plan"]["sub_goals"]) for one in record["plan"]] == [3, 2]
+        assert [row["role"] for row in record["calls"]] == ["PLAN", "PLAN"]
 
 
 def test_a_breach_outlives_a_restart_and_falls_back_until_probes_prove_otherwise(
