@@ -15,6 +15,12 @@ from gateway.governance.sla import OnBreach
 CONTRACT: Final = "contract"
 """The workflow's key under which its contract stands."""
 
+RULES_DO_NOT: Final = (
+    ", beside `steps`; the rules of the contract's own `fallback` answer new sessions"
+    " while all of the workflow fails, they do not end one that runs"
+)
+"""Two things are called fallback: whoever wrote one of them is told which one is missing."""
+
 Finding = tuple[str, str]
 """(path within the contract, what is wrong)."""
 
@@ -44,12 +50,14 @@ def _fallbacks(workflow: Workflow) -> Iterator[Finding]:
     """Whoever wants to fall back needs something to fall back to."""
     if workflow.fallback is not None:
         return
-    advice = "write `fallback: {output: ...}` in the workflow"
+    message = "there is nothing to fall back to: write `fallback: {output: ...}` in the workflow"
+    if workflow.contract.fallback is not None:
+        message += RULES_DO_NOT
     if workflow.contract.on_output_breach is OnOutputBreach.FALLBACK:
-        yield "on_output_breach", f"there is nothing to fall back to: {advice}"
+        yield "on_output_breach", message
     for sla in workflow.contract.sla:
         if sla.on_breach is OnBreach.FALLBACK:
-            yield f"sla.{sla.component}", f"there is nothing to fall back to: {advice}"
+            yield f"sla.{sla.component}", message
 
 
 def _components(workflow: Workflow) -> Iterator[Finding]:

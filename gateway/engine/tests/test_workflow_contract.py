@@ -52,6 +52,25 @@ def test_what_does_not_fit_is_told_at_its_place(
     assert message in found.message
 
 
+@pytest.mark.parametrize(
+    ("demand", "path"),
+    [
+        ("sla: {fees: {max_latency_ms: 1, on_breach: fallback}}", "contract.sla.fees"),
+        ("on_output_breach: fallback", "contract.on_output_breach"),
+    ],
+)
+def test_rules_of_a_business_fallback_end_no_session_and_whoever_means_them_is_told(
+    demand: str, path: str
+) -> None:
+    rules = "fallback: {rules: [{name: rest, output: {decision: refer}}]}"
+    (found,) = problems(STATIC + f"contract: {{{demand}, {rules}}}\n")
+    assert found.path == path
+    assert "write `fallback: {output: ...}` in the workflow, beside `steps`" in found.message
+    assert "rules of the contract's own `fallback`" in found.message
+    both = STATIC + f"fallback: {{output: '1'}}\ncontract: {{{demand}, {rules}}}\n"
+    assert isinstance(parse_workflow(both.encode()), Workflow)
+
+
 def test_over_a_plan_any_component_may_be_named_and_any_action_listed() -> None:
     text = OPEN + "contract: {allowed_actions: [], sla: {x: {min_success_rate: 0.9}}}\n"
     assert isinstance(parse_workflow(text.encode()), Workflow)
