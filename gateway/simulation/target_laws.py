@@ -22,6 +22,9 @@ PATIENCE_S: Final = 10.0
 ROUNDING_S: Final = 1e-6
 """The row counts in milliseconds, and these laws in seconds."""
 
+LOOKED_BACK: Final = 50
+"""Admissions that a stretch of time is begun at."""
+
 Address = tuple[str, int]
 Broken = Callable[[str, str], None]
 
@@ -35,15 +38,16 @@ class TargetLaws:
         self._failures: Counter[str] = Counter()
         self._probes: dict[str, dict[Address, float]] = {}
         self._instances: dict[Address, str] = {}
-        self._full_at_s: dict[str, float] = {}
-        self._unused: dict[Address, tuple[str, float]] = {}
-        """Tokens of those who have not reached their target: (instance, seconds a token)."""
+        self._admitted: dict[str, dict[Address, float]] = {}
+        """When whom at an instance with a rate, but those who never reached it."""
+        self._unused: dict[Address, str] = {}
+        """Who has not reached its target yet, and where that is."""
 
     def life_ended(self) -> None:
         self._failures.clear()
         self._probes.clear()
         self._instances.clear()
-        self._full_at_s.clear()
+        self._admitted.clear()
         self._unused.clear()
 
     def started(self, event: AttemptStarted) -> None:
@@ -89,25 +93,27 @@ class TargetLaws:
     # ---- rates -------------------------------------------------------------------------------
 
     def _takes_token(self, event: AttemptStarted, per_second: float) -> None:
-        """As many are admitted a second as the card says, in short bursts."""
+        """Over no stretch of time are more admitted than the card says and one short burst."""
         if per_second <= 0:
             return
-        interval_s = 1.0 / per_second
         burst = max(1, math.ceil(per_second / 10.0))
         instance, now_s = event.instance, self._now_s()
-        full_at_s = self._full_at_s.get(instance, -math.inf)
-        if now_s < full_at_s - (burst - 1) * interval_s - ROUNDING_S:
-            what = f"{event.component} at {instance} is asked more than {per_second:g} times a s"
-            self._broken("rates are kept", what)
-        self._full_at_s[instance] = max(full_at_s, now_s) + interval_s
-        self._unused[event.call_id, event.attempt] = instance, interval_s
+        admitted = self._admitted.setdefault(instance, {})
+        for since, at_s in enumerate(reversed(admitted.values()), start=2):
+            if since > burst + (now_s - at_s + ROUNDING_S) * per_second:
+                what = (
+                    f"{event.component} at {instance} is asked more than {per_second:g} times a s"
+                )
+                self._broken("rates are kept", what)
+        admitted[event.call_id, event.attempt] = now_s
+        if len(admitted) > LOOKED_BACK:
+            del admitted[next(iter(admitted))]
+        self._unused[event.call_id, event.attempt] = instance
 
     def arrives(self, address: Address) -> None:
         """An attempt reaches its target: its token is used."""
         self._unused.pop(address, None)
 
     def _token_back(self, address: Address) -> None:
-        """Nothing reached the target: the token is there for another one."""
-        instance, interval_s = self._unused.pop(address, ("", 0.0))
-        if instance:
-            self._full_at_s[instance] -= interval_s
+        """Nothing reached the target: it is as if it had never been admitted."""
+        self._admitted.get(self._unused.pop(address, ""), {}).pop(address, None)
