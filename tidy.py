@@ -41,7 +41,10 @@ BANNED_WORDS = {
     "HACK": "say why it is so",
 }
 
-PURE_FOLDERS = ("acp_spec/model", "gateway/engine", "gateway/governance", "gateway/expressions")
+PURE_FOLDERS = (
+    *("acp_spec/model", "gateway/engine", "gateway/governance", "gateway/expressions"),
+    "gateway/rewards/grounding",
+)
 PURE_CALLS_BANNED = frozenset({"open", "print", "input", "exec", "eval", "__import__"})
 # What a pure folder may import; a new line here needs a reader's agreement.
 PURE_IMPORTS = frozenset(
@@ -54,6 +57,7 @@ PURE_IMPORTS = frozenset(
         *("jsonschema_rs", "jiter"),  # compiled scanners of payloads, offline
         *("acp_spec.model", "acp_spec.bindings", "acp_spec.codec"),
         *("gateway.engine", "gateway.governance", "gateway.expressions"),
+        "gateway.rewards.grounding",
     }
 )
 
@@ -77,6 +81,7 @@ BROAD_EXCEPT_FILES: dict[str, str] = {
 LIVING_MODULES: dict[str, str] = {
     "reference_components.scratchpad.program.evaluate": "the program that runs in the sandbox",
     "acp_spec.sdk.warden.watch": "a process of its own, started by acp_spec.sdk.sandbox",
+    "gateway.rewards.grounding.claims": "rules and their evaluation; trajectories take them next",
     "gateway.stores.reader": "the trainer's door",
     "gateway.stores.forgetful": "a power cut, shipped for whoever tests what stands on a store",
 }
