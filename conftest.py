@@ -8,7 +8,6 @@ import gc
 import os
 import shutil
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import NoReturn
 import hypothesis
 import pytest
 
+from acp_spec.sdk.kept_ports import KeptPorts
 from gateway.tests.served import Served, serve_gateway
 
 # tool -> Debian package; every tool a test may ask for stands here
@@ -42,13 +42,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline per example: two cores are shared with real servers, a slow example proves nothing.
-hypothesis.settings.register_profile("house", deadline=None)
+# In CI every run draws the same examples: what one run refuses the next one must refuse, too.
+# hypothesis does so by itself where it sees a CI, and this says it where it sees none.
+CI = os.environ.get("CI", "").lower() == "true"
+hypothesis.settings.register_profile("house", deadline=None, derandomize=CI)
 hypothesis.settings.load_profile("house")
 
 
 def is_ci() -> bool:
     """True where everything must be installed."""
-    return os.environ.get("CI", "").lower() == "true"
+    return CI
 
 
 def skip_or_fail(message: str) -> NoReturn:
@@ -113,16 +116,13 @@ def in_cpu_s() -> Callable[..., object]:
 
 
 @pytest.fixture
-def free_port() -> Callable[[], int]:
-    """Gives ports that were free a moment ago; prefer port 0 wherever a program takes it."""
+def free_port() -> Iterator[Callable[[], int]]:
+    """Gives ports that nobody else is given while the test runs, whether it listens there or not.
 
-    def take() -> int:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-            return port
-
-    return take
+    Prefer port 0 wherever a program takes it and is not started again at the same place.
+    """
+    with KeptPorts() as ports:
+        yield ports.take
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from types import TracebackType
 from typing import Self
 
 from acp_spec.model.enums import Transport
+from acp_spec.sdk.kept_ports import KeptPorts
 from reference_components.build import LOG_TAIL_CHARS, Builder, default_build_dir, fill
 from reference_components.readiness import is_serving
 from reference_components.recipe import ComponentSpec, recipes
@@ -33,7 +33,7 @@ from reference_components.undisturbed import undisturbed
 READY_TIMEOUT_S = 30.0  # a JVM on a busy two-core machine was seen to need 6 s
 READY_POLL_S = 0.05  # also how soon a process that died is noticed
 STOP_GRACE_S = 5.0
-START_TRIES = 2  # the second only when the free port was taken in between
+START_TRIES = 2  # the second only when somebody who knows of no kept port took it in between
 SCHEMES = {Transport.HTTP: "http", Transport.GRPC: "grpc"}
 
 
@@ -121,6 +121,7 @@ class Launcher:
         self._log_dir = log_dir or Path(tempfile.mkdtemp(prefix="acp-components-"))
         self._state_dir = state_dir or self._log_dir / "state"
         self._running: list[Running] = []
+        self._ports = KeptPorts()
 
     def __enter__(self) -> Self:
         return self
@@ -200,6 +201,7 @@ class Launcher:
         for running in reversed(self._running):
             running.stop()
         self._running.clear()
+        self._ports.close()
 
     def _spawn(
         self,
@@ -213,7 +215,7 @@ class Launcher:
         label = f"{spec.name}-{instance}" if instance else spec.name
         state = (self._state_dir / label).resolve()
         state.mkdir(parents=True, exist_ok=True)
-        port = port or _free_port()
+        port = port or self._ports.take()
         values = {
             "build": str(place.resolve()),
             "state": str(state),
@@ -243,13 +245,6 @@ def _own_environment(port: int) -> dict[str, str]:
     root = str(Path(str(files("reference_components"))).parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {"ACP_PORT": str(port), "PYTHONPATH": os.pathsep.join(paths)}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _is_port_taken(problem: LaunchError) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from acp_spec.sdk.kept_ports import LOOPBACK, KeptPorts
 from conformance_tests.runner.fixtures import Credential, Fixtures, Tokens
 
 ACP = Path(sys.executable).parent / "acp"
@@ -32,7 +33,8 @@ class GatewayProcess:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ports = ("127.0.0.1:0", "127.0.0.1:0")
+        self._kept = KeptPorts()  # between a kill and the next start nobody listens there
+        self._ports = tuple(f"{LOOPBACK}:{self._kept.take()}" for _ in range(2))
         self._process: asyncio.subprocess.Process | None = None
         self.http = ""
         self.grpc = ""
@@ -57,8 +59,7 @@ class GatewayProcess:
             end = (self._folder / "gateway.log").read_text(encoding="utf-8")[-1500:]
             raise RuntimeError(f"acp serve did not start: {end}")
         ready = json.loads(line)
-        self._ports = (_address(ready["http"]), _address(ready["grpc"]))
-        self.http, self.grpc = f"http://{self._ports[0]}", f"grpc://{self._ports[1]}"
+        self.http, self.grpc = (f"{one}://{_address(ready[one])}" for one in ("http", "grpc"))
 
     async def restart(self) -> None:
         """Kill -9, then start again on the same ports."""
@@ -67,6 +68,7 @@ class GatewayProcess:
 
     async def stop(self) -> None:
         await self._end(signal.SIGTERM)
+        self._kept.close()
 
     async def _end(self, number: signal.Signals) -> None:
         process = self._process

@@ -5,9 +5,15 @@ thread.
 """
 
 import contextlib
+import functools
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Final
+
+from acp_spec.sdk.kept_ports import KeptPorts
+
+NOBODYS: Final = KeptPorts()
 
 
 class Scripted:
@@ -52,12 +58,10 @@ def scripted(*answers: bytes | None) -> Iterator[Scripted]:
         server.close()
 
 
+@functools.cache
 def closed_port() -> int:
-    """A port of loopback where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of loopback where nobody listens, and nobody will."""
+    return NOBODYS.take()
 
 
 def response(
