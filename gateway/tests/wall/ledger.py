@@ -1,8 +1,9 @@
 """A component in a process of its own that writes down everything it was asked and really did.
 
-`python -m gateway.tests.wall.ledger NAME LOG PORT` serves on loopback and prints its URL. Its log
-is the truth of the wall: one JSON object a line, written before the answer. What it did under a key
-it finds there again after a kill. It imports nothing of ours.
+`python -m gateway.tests.wall.ledger NAME LOG PORT TIMEOUT_MS` serves on loopback and prints its
+URL; its card gives a call so long. Its log is the truth of the wall: one JSON object a line,
+written before the answer. What it did under a key it finds there again after a kill. It imports
+nothing of ours.
 """
 
 import json
@@ -12,13 +13,12 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TIMEOUT_MS = 400
 WORK_S = 0.03
 PADDING = "x" * 3_000
 ACTIONS = [
-    {"name": "once", "effect": "WRITE", "idempotency": "NONE", "timeout_ms": TIMEOUT_MS},
-    {"name": "keyed", "effect": "WRITE", "idempotency": "BY_KEY", "timeout_ms": TIMEOUT_MS},
-    {"name": "look", "effect": "READ", "idempotency": "NATURAL", "timeout_ms": TIMEOUT_MS},
+    {"name": "once", "effect": "WRITE", "idempotency": "NONE"},
+    {"name": "keyed", "effect": "WRITE", "idempotency": "BY_KEY"},
+    {"name": "look", "effect": "READ", "idempotency": "NATURAL"},
 ]
 
 
@@ -129,14 +129,14 @@ class Server(ThreadingHTTPServer):
 
 
 def main() -> None:
-    name, log, port = sys.argv[1:]
+    name, log, port, timeout_ms = sys.argv[1:]
     Handler.book = Book(log)
     Handler.card = {
         "name": name,
         "version": "1.0.0",
         "acp_versions": ["1.0"],
         "roles": ["EXECUTOR"],
-        "actions": ACTIONS,
+        "actions": [{**action, "timeout_ms": int(timeout_ms)} for action in ACTIONS],
         "limits": {"max_concurrency": 8},
     }
     server = Server(("127.0.0.1", int(port)), Handler)

@@ -59,16 +59,18 @@ def _kill_gateway(site: Site, name: str) -> None:
 
 def _stop_gateway(site: Site, name: str) -> None:
     pause(AMID_S)
-    site.gateway.process.send_signal(signal.SIGSTOP)
-    pause(1.5)
-    site.gateway.process.send_signal(signal.SIGCONT)
+    with site.without_gateway():
+        site.gateway.process.send_signal(signal.SIGSTOP)
+        pause(1.5)
+        site.gateway.process.send_signal(signal.SIGCONT)
 
 
 def _kill_both(site: Site, name: str) -> None:
     pause(AMID_S)
     site.places[name].kill()
-    site.gateway.kill()
-    site.places[name].again()
+    with site.without_gateway():
+        site.gateway.kill()
+        site.places[name].again()
     site.kill_gateway()
 
 

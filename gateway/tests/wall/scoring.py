@@ -14,7 +14,8 @@ from gateway.tests.e2e.client import TERMINAL
 
 ATTEMPTS_MAX = 3
 GRACE_MS = 4_000
-"""Cancel grace and a busy machine: a session may end so long after its deadline."""
+"""Cancel grace and a busy machine: a session may end so long after its deadline, not counting the
+time in which there was no gateway."""
 
 
 @dataclass(frozen=True, slots=True)

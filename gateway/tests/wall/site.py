@@ -4,15 +4,21 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
+from acp_spec.sdk.kept_ports import KeptPorts
 from gateway.tests.e2e.client import Client, Gone
 from gateway.tests.faults.town import Town
 from gateway.tests.served import Served, serve_gateway
 from gateway.tests.wall.fault_proxy import FaultProxy, proxying
 
-DEADLINE_MS = 6_000
+TIMEOUT_MS, DEADLINE_MS = 400, 6_000
+PATIENT_TIMEOUT_MS, PATIENT_DEADLINE_MS = 15_000, 60_000
+"""Of components whose fault must cost no call: no busy machine makes one too late."""
 STOP_S = 10.0
 ENVIRON = {
     "ACP_LEASES_PROBE_INTERVAL_MS": "1000",
@@ -42,6 +48,8 @@ class Place:
     log: Path
     process: subprocess.Popen[str]
     url: str
+    timeout_ms: int
+    deadline_ms: int
 
     def kill(self) -> None:
         self.process.kill()
@@ -52,7 +60,8 @@ class Place:
 
     def again(self) -> None:
         """Start it again where it was, with the log it left."""
-        self.process, _ = _start(self.name, self.log, port=self.url.rpartition(":")[2])
+        port = self.url.rpartition(":")[2]
+        self.process, _ = _start(self.name, self.log, port=port, timeout_ms=self.timeout_ms)
 
 
 @dataclass
@@ -64,25 +73,39 @@ class Site:
     gateway: Served
     places: dict[str, Place] = field(default_factory=dict)
     proxies: dict[str, FaultProxy] = field(default_factory=dict)
+    ports: KeptPorts = field(default_factory=KeptPorts)
+    """Of the components: a killed one comes back where it was."""
+    away_ms: float = 0.0
+    """For how long there was no gateway that could have ended anything."""
 
     def client(self) -> Client:
         return Client(self.gateway.url)
 
-    def settle(self, name: str) -> FaultProxy:
+    def settle(self, name: str, *, is_patient: bool = False) -> FaultProxy:
         """A component behind a proxy, registered, with its workflow."""
-        log = self.folder / f"{name}.log"
-        process, url = _start(name, log, port="0")
-        self.places[name] = Place(name, log, process, url)
+        log, port = self.folder / f"{name}.log", str(self.ports.take())
+        timeout_ms = PATIENT_TIMEOUT_MS if is_patient else TIMEOUT_MS
+        deadline_ms = PATIENT_DEADLINE_MS if is_patient else DEADLINE_MS
+        process, url = _start(name, log, port=port, timeout_ms=timeout_ms)
+        self.places[name] = Place(name, log, process, url, timeout_ms, deadline_ms)
         proxy = self.proxies[name] = self.town.stay(proxying(url))
         with self.client() as client:
             client.register(proxy.url)
-            client.put_workflow(WORKFLOW.format(name=name, deadline_ms=DEADLINE_MS))
+            client.put_workflow(WORKFLOW.format(name=name, deadline_ms=deadline_ms))
         return proxy
 
     def kill_gateway(self) -> None:
         """SIGKILL, and a new life over the same directory."""
-        self.gateway.kill()
-        self.gateway = start_gateway(self.folder)
+        with self.without_gateway():
+            self.gateway.kill()
+            self.gateway = start_gateway(self.folder)
+
+    @contextmanager
+    def without_gateway(self) -> Iterator[None]:
+        """Meanwhile there is none, or it is stopped."""
+        begun_s = monotonic()
+        yield
+        self.away_ms += (monotonic() - begun_s) * 1_000
 
     def close(self) -> None:
         for place in self.places.values():
@@ -90,6 +113,7 @@ class Site:
             assert place.process.stdout is not None
             place.process.stdout.close()
         self.gateway.kill()
+        self.ports.close()
 
 
 def start_gateway(folder: Path) -> Served:
@@ -108,8 +132,11 @@ def open_sessions(site: Site, name: str, count: int) -> list[str]:
     return opened
 
 
-def _start(name: str, log: Path, *, port: str) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "gateway.tests.wall.ledger", name, str(log), port]
+def _start(
+    name: str, log: Path, *, port: str, timeout_ms: int
+) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "gateway.tests.wall.ledger"]
+    command += [name, str(log), port, str(timeout_ms)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     url = process.stdout.readline().strip()

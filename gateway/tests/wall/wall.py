@@ -12,7 +12,7 @@ from gateway.tests.faults.town import Town
 from gateway.tests.wall.fault_proxy import WELL
 from gateway.tests.wall.scenarios import Scenario, pause
 from gateway.tests.wall.scoring import Log, Score, Told, score
-from gateway.tests.wall.site import DEADLINE_MS, Site, open_sessions, start_gateway
+from gateway.tests.wall.site import Site, open_sessions, start_gateway
 
 END_S = 20.0
 LATE_S = 0.3
@@ -29,7 +29,7 @@ def play_all(scenarios: Iterable[Scenario], *, at_once: int = 4) -> list[Score]:
         site = Site(Path(folder), town, start_gateway(Path(folder)))
         with closing(site), ThreadPoolExecutor(at_once) as pool:
             for one in shared:
-                site.settle(one.name)
+                site.settle(one.name, is_patient=one.costs_nothing)
             played = pool.map(lambda one: _play(one, site), shared)
             scores.update((found.name, found) for found in played)
     for one in every:
@@ -42,7 +42,7 @@ def _alone(scenario: Scenario) -> Score:
     with tempfile.TemporaryDirectory() as folder, Town() as town:
         site = Site(Path(folder), town, start_gateway(Path(folder)))
         with closing(site):
-            site.settle(scenario.name)
+            site.settle(scenario.name, is_patient=scenario.costs_nothing)
             return _play(scenario, site)
 
 
@@ -62,7 +62,9 @@ def _play(scenario: Scenario, site: Site) -> Score:
     told = [_told(site, session_id) for session_id in opened]
     after = _after(site, name)
     pause(LATE_S)
-    found = score(name, [*told, *after], Log.read(site.places[name].log), deadline_ms=DEADLINE_MS)
+    place = site.places[name]
+    deadline_ms = place.deadline_ms + round(site.away_ms)
+    found = score(name, [*told, *after], Log.read(place.log), deadline_ms=deadline_ms)
     if not opened:
         found.broken.append("no session was opened: nothing was tried")
     if scenario.costs_nothing and found.succeeded < found.sessions:
