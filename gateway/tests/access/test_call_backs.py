@@ -66,7 +66,8 @@ def accept(me: Asker, stranger: Callable[[Stranger], Stranger]) -> Callable[[], 
         told = me.over_http(GATEWAY["open_session"], asked)
         session_id = msgspec.json.decode(told.data)["session_id"]
         until_waiting(me, session_id)
-        context = peer.asked[-1].context
+        (called,) = [heard for heard in peer.asked if heard.path.endswith("/execute")]
+        context = called.context
         back = context["callback"]
         return Accepted(session_id, context["call_id"], back["token"], back["url"])
 

@@ -5,6 +5,7 @@ answer; whoever waits for a state says so with `until`.
 """
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic
@@ -173,6 +174,15 @@ class Client:
             return stream.status_code
 
 
+def until_called(url: str) -> None:
+    """Return once the component there says that it runs a call."""
+    deadline, pause = monotonic() + UNTIL_S, threading.Event()
+    with Client(url) as component:
+        while component.get("/acp/v1/health").json.get("signals", {}).get("inflight", 0) < 1:
+            assert monotonic() < deadline, "the call did not arrive"
+            pause.wait(0.01)
+
+
 def frames(lines: Iterator[str]) -> Iterator[Event]:
     """Server-sent events out of lines."""
     fields: dict[str, str] = {}
@@ -203,4 +213,4 @@ def _value(source: str, key: str) -> str:
     return next(value.split("#")[0].strip() for name, _, value in lines if name == key)
 
 
-__all__ = ["TERMINAL", "Client", "Event", "Gone", "Reply", "frames", "opening"]
+__all__ = ["TERMINAL", "Client", "Event", "Gone", "Reply", "frames", "opening", "until_called"]

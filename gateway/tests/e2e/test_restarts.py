@@ -1,7 +1,6 @@
 """Over the ends of a gateway: streams resume, signals drain, deletions leave no trace on disk."""
 
 import json
-import mmap
 import signal
 import sqlite3
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.tests.e2e.client import Client, Event, Gone
+from gateway.tests.e2e.stranger import READ, Stranger, card, serving
 from gateway.tests.served import Served
 
 Serve = Callable[..., Served]
@@ -28,6 +28,15 @@ steps:
 output: '{"took": last.output.took_ms, "note": input.note}'
 limits: {deadline_ms: 120000}
 """
+HELD = """
+workflow: held
+version: 1.0.0
+steps: [{name: first, role: execute, component: gate, action: gate.pass}]
+output: first.output
+limits: {deadline_ms: 120000}
+"""
+PATIENT = {"ACP_GRACE_DRAIN_GRACE_MS": "60000"}
+"""For calls that a test lets end: a busy machine must not cut them off."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +49,7 @@ def begin(serve: Serve, started: dict[str, Any]) -> Callable[[], Served]:
     """A gateway of this test that knows the components and the workflow; again = a restart."""
 
     def start() -> Served:
-        served = serve()
+        served = serve(environ=PATIENT)
         with Client(served.url) as client:
             for one in started.values():
                 client.register(one["url"])
@@ -48,6 +57,38 @@ def begin(serve: Serve, started: dict[str, Any]) -> Callable[[], Served]:
         return served
 
     return start
+
+
+class Gate:
+    """A component whose call is answered once `opens` is set."""
+
+    def __init__(self) -> None:
+        self.opens, self.called = threading.Event(), threading.Semaphore(0)
+        actions = {"gate.pass": {**READ, "timeout_ms": 100_000}}
+        self.stranger = Stranger(
+            card("gate", "EXECUTOR", actions=actions), {"execute": self._execute}
+        )
+
+    def _execute(self, body: str) -> str:
+        self.called.release()
+        self.opens.wait(100)
+        return '{"output": "passed"}'
+
+    def held(self, client: Client) -> str:
+        """A session whose call waits here."""
+        client.register(self.stranger.url)
+        client.put_workflow(HELD)
+        session_id = client.open("held")
+        assert self.called.acquire(timeout=30)
+        return session_id
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    with serving(made.stranger):
+        yield made
+        made.opens.set()
 
 
 def open_slow(client: Client, ms: int, note: str = "") -> str:
@@ -88,9 +129,7 @@ def test_a_call_in_flight_may_end_when_the_gateway_is_told_to_stop(
     with Client(served.url) as client:
         session_id = open_slow(client, 1000)
         until_sent(client.events(session_id))
-        begun = monotonic()
-        assert served.stop() == 0
-        assert monotonic() - begun < 8
+        assert served.stop() == 0, "it waits for the call, not for the whole grace"
     with Client(begin().url) as client:
         assert client.ended(session_id)["status"] == "SUCCEEDED"
         rows = client.trajectory(session_id)["calls"]
@@ -110,19 +149,19 @@ def effects(started: dict[str, Any], call_id: str) -> int:
         return found
 
 
-def test_a_second_signal_stops_at_once_and_loses_nothing(begin: Callable[[], Served]) -> None:
+def test_a_second_signal_stops_at_once_and_loses_nothing(
+    begin: Callable[[], Served], gate: Gate
+) -> None:
     served = begin()
-    with Client(served.url) as client, Client(served.url) as other:
-        session_id = open_slow(client, 1500)
-        until_sent(client.events(session_id))
+    with Client(served.url) as client:
+        session_id = gate.held(client)
         served.process.send_signal(signal.SIGTERM)
-        for status in readiness(other):
+        for status in readiness(client):
             if status != 200:
                 break
-    begun = monotonic()
     served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(10) == 130
-    assert monotonic() - begun < 1.5
+    assert served.process.wait(20) == 130, "the call still waits, and nobody waits for it"
+    gate.opens.set()
     with Client(begin().url) as client:
         view = client.ended(session_id)
         assert view["status"] == "SUCCEEDED"
@@ -137,15 +176,16 @@ def readiness(client: Client) -> Iterator[int]:
             yield client.get("/readyz").status
 
 
-def test_while_it_drains_it_says_so_and_opens_nothing_new(begin: Callable[[], Served]) -> None:
+def test_while_it_drains_it_says_so_and_opens_nothing_new(
+    begin: Callable[[], Served], gate: Gate
+) -> None:
     """The listener went first once: nobody was told why, and call-backs had nowhere to go."""
     served = begin()
     with Client(served.url) as client, Client(served.url) as other:
-        session_id = open_slow(client, 1500)
-        until_sent(client.events(session_id))
+        gate.held(client)
         assert other.get("/readyz").status == 200
         served.process.send_signal(signal.SIGTERM)
-        until = monotonic() + 5
+        until = monotonic() + 20
         while other.get("/readyz").status == 200:
             assert monotonic() < until, "a draining gateway is not ready"
         refused = other.get("/readyz")
@@ -154,6 +194,7 @@ def test_while_it_drains_it_says_so_and_opens_nothing_new(begin: Callable[[], Se
         body = {"workflow": "slowly", "input": {"ms": 1, "note": ""}}
         assert other.post("/v1/sessions", body).status == 503
         assert other.get("/healthz").status == 200
+        gate.opens.set()
         assert set(readiness(other)) <= {503}
     assert served.process.wait(15) == 0
 
@@ -165,10 +206,8 @@ def holding(folder: Path, text: str) -> list[str]:
     """Files below the folder in which the text stands as it is."""
     found = []
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.stat().st_size == 0:
-            continue
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data.find(text.encode()) >= 0:
+        with suppress(FileNotFoundError, IsADirectoryError):  # the store puts files away meanwhile
+            if text.encode() in path.read_bytes():
                 found.append(str(path.relative_to(folder)))
     return found
 

@@ -13,7 +13,7 @@ from acp_spec.model.calls import CancelResponse, ExecuteRequest
 from acp_spec.model.card import Card, Health
 from acp_spec.model.enums import CancelState, HealthStatus
 from gateway.tests.e2e.stranger import card
-from gateway.tests.faults.http_peers import ACTIONS
+from gateway.tests.faults.http_peers import LONG_MS, actions
 from gateway.tests.hostile.http2 import (
     ACK,
     DATA,
@@ -39,10 +39,12 @@ class WrongGrpc:
 
     name: str
     execute: Handler
+    timeout_ms: int = LONG_MS
     called: list[str] = field(default_factory=list)
 
     def handlers(self) -> dict[str, Handler]:
-        of_name = msgspec.convert(card(self.name, "EXECUTOR", actions=ACTIONS), Card, strict=False)
+        told = card(self.name, "EXECUTOR", actions=actions(self.timeout_ms))
+        of_name = msgspec.convert(told, Card, strict=False)
 
         async def describe(data: bytes, call: Any) -> bytes:
             return proto.to_proto(of_name)

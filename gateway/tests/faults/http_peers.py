@@ -9,21 +9,27 @@ from typing import Any
 from gateway.tests.e2e.stranger import card
 from gateway.transports.tests.raw_peer import Behaviour, Peer, http
 
-TIMEOUT_MS = 500
-"""Of each action: enough for an honest answer on a loaded machine, and short to wait for."""
+SHORT_MS = 500
+"""Of each action of a peer that is to be late: short to wait for."""
+LONG_MS = 10_000
+"""Of all others: no busy machine makes them late, which would be another fault than theirs."""
 
 RESPONSE_BYTES_MAX = 64 * 1024
 """What the gateway of these tests takes; oversized answers are a little more."""
 
 GOOD = b'{"output": 1, "side_effect": "PERFORMED"}'
-READ = {"effect": "READ", "idempotency": "NATURAL", "timeout_ms": TIMEOUT_MS}
-ACTIONS: dict[str, dict[str, object]] = {
-    "look": READ,
-    "keyed": {"idempotency": "BY_KEY", "timeout_ms": TIMEOUT_MS},
-    "once": {"timeout_ms": TIMEOUT_MS},
-}
+
 Misbehaviour = Callable[[Peer], Awaitable[bool]]
 """What a call gets; True where the connection goes on, as behind every whole answer."""
+
+
+def actions(timeout_ms: int) -> dict[str, dict[str, object]]:
+    """One of each kind."""
+    return {
+        "look": {"effect": "READ", "idempotency": "NATURAL", "timeout_ms": timeout_ms},
+        "keyed": {"idempotency": "BY_KEY", "timeout_ms": timeout_ms},
+        "once": {"timeout_ms": timeout_ms},
+    }
 
 
 @dataclass
@@ -32,11 +38,12 @@ class Wrong:
 
     name: str
     misbehave: Misbehaviour
+    timeout_ms: int = LONG_MS
     called: list[str] = field(default_factory=list)
 
     @property
     def card(self) -> dict[str, Any]:
-        return card(self.name, "EXECUTOR", actions=ACTIONS)
+        return card(self.name, "EXECUTOR", actions=actions(self.timeout_ms))
 
     async def behave(self, peer: Peer) -> None:
         """One connection: honest questions are answered, a call gets what is wrong."""
@@ -88,13 +95,16 @@ async def reset(peer: Peer) -> bool:
     return False
 
 
+DRIP_S = SHORT_MS / 1000 / 20
+
+
 def dripping(data: bytes) -> Misbehaviour:
     """A byte now and then: never silent for long, never done."""
 
     async def misbehave(peer: Peer) -> bool:
         for byte in data:
             await peer.say(bytes([byte]))
-            await asyncio.sleep(TIMEOUT_MS / 1000 / 20)
+            await asyncio.sleep(DRIP_S)
         return False
 
     return misbehave

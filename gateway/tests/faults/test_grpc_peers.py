@@ -25,7 +25,7 @@ from gateway.tests.faults.grpc_peers import (
     hang,
     http2,
 )
-from gateway.tests.faults.http_peers import PROXY_PAGE, RESPONSE_BYTES_MAX
+from gateway.tests.faults.http_peers import LONG_MS, PROXY_PAGE, RESPONSE_BYTES_MAX, SHORT_MS
 from gateway.tests.faults.sessions import Comes, check_sessions, put_workflows, rows_of
 from gateway.tests.faults.town import Town
 from gateway.transports.tests.raw_grpc_peer import Handler, aborting, server
@@ -78,7 +78,7 @@ def test_each_wrong_answer_is_told_apart_and_the_session_ends_by_its_workflow(
     name: str, client: Client, town: Town
 ) -> None:
     execute, comes = FAULTS[name]
-    wrong = WrongGrpc(name, execute)
+    wrong = WrongGrpc(name, execute, SHORT_MS if comes is LATE else LONG_MS)
     port = town.stay(server(wrong.handlers()))
     client.register(f"grpc://127.0.0.1:{port}", "GRPC")
     put_workflows(client, name)

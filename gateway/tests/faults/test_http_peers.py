@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from gateway.tests.e2e.client import Client
+from gateway.tests.e2e.client import Client, until_called
 from gateway.tests.faults.http_peers import (
     GOOD,
+    LONG_MS,
     PROXY_PAGE,
     RESPONSE_BYTES_MAX,
+    SHORT_MS,
     TLS_ALERT,
     Misbehaviour,
     Wrong,
@@ -84,7 +86,7 @@ def test_each_wrong_peer_is_told_apart_and_the_session_ends_by_its_workflow(
     name: str, client: Client, town: Town
 ) -> None:
     misbehave, comes = FAULTS[name]
-    wrong = Wrong(name, misbehave)
+    wrong = Wrong(name, misbehave, SHORT_MS if comes is LATE else LONG_MS)
     place = town.stay(peer(wrong.behave))
     client.register(f"http://127.0.0.1:{place.port}")
     put_workflows(client, name)
@@ -144,7 +146,7 @@ def test_a_component_that_is_killed_in_a_call_leaves_what_it_did_unknown(
     client.register(slow["url"])
     client.put_workflow(KILLED)
     session_id = client.open("killed", "30000")
-    client.until(session_id, lambda view: bool(client.trajectory(session_id)["calls"]))
+    until_called(slow["url"])
     os.kill(slow["pid"], signal.SIGKILL)
     assert client.ended(session_id)["output"] == "FAILED"
     (row,) = client.trajectory(session_id)["calls"]
