@@ -197,7 +197,7 @@ GATEWAYS: Final = (
     BrokenGateway(
         requirement="ATT-037",
         does="gives a call that waited all its time",
-        because=r"at: calls/0/context/timeout_ms: 4321 is more than 3800",
+        because=r"at: calls/0/context/timeout_ms: 4321 is more than 4100",
         between=_hears("call", _all_the_time),
     ),
     BrokenGateway(

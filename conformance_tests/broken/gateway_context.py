@@ -157,7 +157,7 @@ CONTEXT = (
     BrokenGateway(
         requirement="CTX-011",
         does="gives more time than is left",
-        because=r"at: calls/0/context/timeout_ms: 99000 is more than 3000",
+        because=r"at: calls/0/context/timeout_ms: 99000 is more than 10000",
         ear=ear("execute", _http_only(in_context(timeout_ms=99_000))),
     ),
     BrokenGateway(

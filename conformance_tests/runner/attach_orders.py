@@ -77,10 +77,15 @@ async def _beats(peer: AttachPeer, how: Tree) -> Tree:
 
 
 async def _answers(peer: AttachPeer, how: Tree) -> Tree:
-    """How often a call was answered, in all and on the newest link."""
-    found = peer.answered.get(_key(how), [])
-    newest = peer.end.links[-1].number
-    return {"count": len(found), "now": sum(number == newest for number, _ in found)}
+    """How often a call was answered, in all and on the newest link; waits for `at_least` there."""
+    key, newest = _key(how), peer.end.links[-1].number
+
+    def now() -> int:
+        return sum(number == newest for number, _ in peer.answered.get(key, []))
+
+    least = int(str(how.get("at_least", 0)))
+    await peer.end.until(lambda: now() >= least, within_s=BACK_WITHIN_S)
+    return {"count": len(peer.answered.get(key, [])), "now": now()}
 
 
 async def _acknowledge(peer: AttachPeer, how: Tree) -> Tree:
