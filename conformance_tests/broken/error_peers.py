@@ -170,7 +170,7 @@ OPERATIONS = (
         requirement="OPN-005",
         does="forgets an operation once its end was asked for",
         because=r"at: status is absent",
-        http=lambda: _operation_of(800, error("NOT_FOUND", "NOT_FOUND", http=404)),
+        http=lambda: _operation_of(1500, error("NOT_FOUND", "NOT_FOUND", http=404)),
     ),
     BrokenPeer(
         requirement="OPN-006",
@@ -212,7 +212,7 @@ CANCEL = (
         requirement="CAN-004",
         does="says STOPPED and goes on",
         because=r"at: output/count: expected 1, got 2",
-        http=lambda: _stops(800, "acp.test.count", say=None),
+        http=lambda: _stops(2000, "acp.test.count", say=None),
     ),
     BrokenPeer(
         requirement="CAN-005",

@@ -24,7 +24,7 @@ from acp_spec.model import gateway_calls as calls
 
 TIMEOUT_S = 40.0
 # A stream that was not refused by now has begun, and waits for its next event.
-STREAM_S = 1.5
+STREAM_S = 4.0
 _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),

@@ -17,6 +17,7 @@ import grpc
 
 ALLOWED = "127.0.0.2"
 FORBIDDEN = "127.0.0.1"
+SAYS_WITHIN_S = 5.0
 
 
 @dataclass(slots=True)
@@ -24,7 +25,7 @@ class Trap:
     """A port that nobody may reach; `visits` is what was said there first, per connection."""
 
     port: int
-    visits: list[bytes] = field(default_factory=list)
+    visits: list[bytearray] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -44,10 +45,12 @@ def trap() -> Iterator[Trap]:
         with contextlib.suppress(OSError):
             while True:
                 peer, _ = one.accept()
+                said = bytearray()  # whoever comes and says nothing has come, too
+                laid.visits.append(said)
                 with peer:
-                    peer.settimeout(0.2)
+                    peer.settimeout(SAYS_WITHIN_S)
                     with contextlib.suppress(OSError):
-                        laid.visits.append(peer.recv(200))
+                        said += peer.recv(200)
 
     threads = [threading.Thread(target=watch, args=(one,), daemon=True) for one in listening]
     for thread in threads:

@@ -82,7 +82,7 @@ version: 1.0.0
 steps:
   - {{name: act, role: execute, component: {name}, action: look}}
 output: act.output
-limits: {{deadline_ms: 8000}}
+limits: {{deadline_ms: 60000}}
 """
     )
     return client.run(f"look-{name}").json
@@ -166,7 +166,10 @@ def grpc_component(
     name: str, output: bytes, compression: grpc.Compression
 ) -> AbstractContextManager[int]:
     """A gRPC component that answers Execute with one output, compressed or not; its port."""
-    action = Action(name="look", effect=Effect.READ, idempotency=Idempotency.NATURAL)
+    # it packs 200 MiB for its answer, which takes a busy machine seconds
+    action = Action(
+        name="look", effect=Effect.READ, idempotency=Idempotency.NATURAL, timeout_ms=50_000
+    )
     told = Card(
         name=name,
         version="1.0.0",

@@ -20,7 +20,11 @@ from gateway.tests.e2e.client import Client, Reply
 from gateway.tests.e2e.stranger import READ, card
 from gateway.tests.served import Served, serve_gateway
 
-ALLOW: Final = {"ACP_OUTBOUND_ALLOW": f"{ALLOWED}/32"}
+ALLOW: Final = {
+    "ACP_OUTBOUND_ALLOW": f"{ALLOWED}/32",
+    # look-ups and requests are counted: the gateway asks how nobody is by itself
+    "ACP_LEASES_PROBE_INTERVAL_MS": "86400000",
+}
 ACTIONS: Final = {"look": READ}
 # Spellings of the trap's address, in every form that some resolver or parser takes for it.
 SPELLINGS: Final = (
@@ -54,7 +58,7 @@ def name() -> str:
 
 
 @pytest.fixture
-def caught(laid: Trap) -> Iterator[list[bytes]]:
+def caught(laid: Trap) -> Iterator[list[bytearray]]:
     """The trap's visitors; a test that uses it fails if there was one."""
     laid.visits.clear()
     yield laid.visits
@@ -146,7 +150,7 @@ def component(heard: Heard, name: str, **more: object) -> Said:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("transport", ["HTTP", "GRPC"])
 def test_no_spelling_of_a_forbidden_address_is_dialled(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], spelling: str, transport: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], spelling: str, transport: str
 ) -> None:
     client, _ = gateway
     scheme = transport.lower()
@@ -177,7 +181,7 @@ def test_no_spelling_of_a_forbidden_address_is_dialled(
 )
 @pytest.mark.parametrize("transport", ["HTTP", "GRPC"])
 def test_no_other_scheme_or_trick_is_dialled(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], url: str, transport: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], url: str, transport: str
 ) -> None:
     client, _ = gateway
     refused(register(client, url.replace("{port}", str(laid.port)), transport))
@@ -197,7 +201,7 @@ def test_a_metadata_service_is_refused_by_an_allow_list_that_allows_everything(
     "address", ["0.0.0.0", "[::]", "any.test", "[::ffff:0.0.0.0]", "224.0.0.1"]
 )
 def test_an_address_of_no_machine_is_refused_by_it_too(
-    everything: Client, laid: Trap, caught: list[bytes], address: str
+    everything: Client, laid: Trap, caught: list[bytearray], address: str
 ) -> None:
     reply = register(everything, f"http://{address}:{laid.port}")
     assert reply.reason == "PERMISSION_DENIED", reply.text
@@ -221,14 +225,14 @@ def everything(lying: Lying) -> Iterator[Client]:
 )  # fmt: skip
 @pytest.mark.parametrize("transport", ["HTTP", "GRPC"])
 def test_a_name_with_one_forbidden_address_is_not_dialled_at_all(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], host: str, transport: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], host: str, transport: str
 ) -> None:
     client, _ = gateway
     refused(register(client, f"{transport.lower()}://{host}:{laid.port}", transport))
 
 
 def test_the_address_that_was_checked_is_the_one_that_is_dialled(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], name: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], name: str
 ) -> None:
     client, lookups = gateway
     with peer(lambda heard: component(heard, name)) as good:
@@ -245,7 +249,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_dialled(
 
 
 def test_a_name_that_moves_between_two_calls_is_checked_again(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], name: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], name: str
 ) -> None:
     client, _ = gateway
     # the trap and the good peer on one port, so that only the address tells them apart
@@ -262,7 +266,7 @@ def test_a_name_that_moves_between_two_calls_is_checked_again(
 
 
 def test_a_name_that_flips_at_every_look_up_never_leads_to_the_trap(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], name: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], name: str
 ) -> None:
     client, _ = gateway
     with peer_at(laid.port, name):
@@ -297,7 +301,12 @@ limits: {{deadline_ms: 4000}}
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 300, 305])
 @pytest.mark.parametrize("at", ["component", "health", "execute"])
 def test_a_redirect_is_not_followed(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], status: int, at: str, name: str
+    gateway: tuple[Client, Path],
+    laid: Trap,
+    caught: list[bytearray],
+    status: int,
+    at: str,
+    name: str,
 ) -> None:
     client, _ = gateway
 
@@ -345,7 +354,7 @@ def linking(laid: Trap) -> dict[str, dict[str, object]]:
     "a file", "output schema", "docs_url",
 ])  # fmt: skip
 def test_no_link_in_a_card_is_fetched(
-    gateway: tuple[Client, Path], laid: Trap, caught: list[bytes], link: str, name: str
+    gateway: tuple[Client, Path], laid: Trap, caught: list[bytearray], link: str, name: str
 ) -> None:
     client, _ = gateway
     with peer(lambda heard: component(heard, name, **linking(laid)[link])) as good:

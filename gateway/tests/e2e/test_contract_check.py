@@ -99,7 +99,7 @@ def test_a_contract_that_holds_passes_with_figures_in_every_report(check: Check)
     assert [one["kind"] for one in found["checks"]][:5] == ["schema", "schema", *["case"] * 3]
     figures = {one["figures"]["component"]: one["figures"] for one in found["checks"][6:]}
     assert figures.keys() == {"slow", "flaky"}
-    assert figures["slow"]["calls"] >= 5
+    assert figures["slow"]["calls"] >= 4, "each of the four at least once"
     assert figures["flaky"]["success_rate"] == 1
     assert figures["slow"]["demanded"] == {"max_latency_ms": 5000, "latency_quantile": 0.95}
     folder: Path = result.folder  # type: ignore[attr-defined]

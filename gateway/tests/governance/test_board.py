@@ -172,7 +172,7 @@ workflow: loaded
 version: {version}
 contract:
   sla:
-    echo: {{max_latency_ms: {most_ms}, min_samples: 5}}
+    echo: {{max_latency_ms: {most_ms}, min_samples: 2}}
 steps:
   - {{name: act, role: execute, component: echo, action: echo, input_mapping: {{x: input}}}}
 output: act.output
@@ -194,7 +194,7 @@ def test_a_load_run_gives_the_figures_of_each_component(
         assert told.status == 202, told.text
         (evidence,) = told.json["proposal"]["evidence"]
         assert (evidence["exit_code"], evidence["figures"]["passed"]) == (0, 1.0)
-        assert evidence["figures"]["checks.echo.figures.calls"] >= 5
+        assert evidence["figures"]["checks.echo.figures.calls"] >= 2, "each at least once"
         assert evidence["figures"]["checks.echo.figures.p95_ms"] < 10_000
 
         replayed = client.post(f"{path}/evidence", {"kind": "REPLAY"})

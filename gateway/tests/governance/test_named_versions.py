@@ -25,7 +25,7 @@ from gateway.tests.served import serve_gateway
 WORKFLOW = """
 workflow: desk
 version: {version}
-contract: {{sla: {{clerk: {{max_latency_ms: 10000, min_samples: 5}}}}}}
+contract: {{sla: {{clerk: {{max_latency_ms: 10000, min_samples: 2}}}}}}
 steps:
   - {{name: act, role: execute, component: clerk, action: serve, input_mapping: {{x: input}}}}
 output: act.output

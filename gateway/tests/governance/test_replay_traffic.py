@@ -119,7 +119,7 @@ def test_a_combination_that_cannot_be_is_told(
                 recorded.client.url,
                 "--json",
                 "--latency-slack-ms",
-                "60",
+                "5000",
                 "--limit",
                 "2",
             ),
