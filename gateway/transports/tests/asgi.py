@@ -94,7 +94,7 @@ class Call:
         """Return once the body holds `text`."""
         while text not in self.answer.body:
             self.changed.clear()
-            await asyncio.wait_for(self.changed.wait(), 5)
+            await asyncio.wait_for(self.changed.wait(), 15)
 
     async def _send(self, message: Message) -> None:
         answer = self.answer

@@ -27,6 +27,8 @@ from gateway.runtime.connection import Answer, Connection, Outgoing
 from gateway.transports.address_guard import AddressGuard
 
 T = TypeVar("T")
+PATIENT_MS = 15_000
+"""The time of a call or question that is not about time; a busy machine pauses for seconds."""
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 GUARD = AddressGuard(LOOPBACK_NETWORKS)
 
@@ -125,7 +127,11 @@ def answering(response: bytes) -> Behaviour:
 
 
 def context(
-    call_id: str = "call-1", *, attempt: int = 1, timeout_ms: int = 2_000, traceparent: str = ""
+    call_id: str = "call-1",
+    *,
+    attempt: int = 1,
+    timeout_ms: int = PATIENT_MS,
+    traceparent: str = "",
 ) -> Context:
     return Context(
         session_id="S",

@@ -29,7 +29,7 @@ from gateway.transports.tests.attach_house import (
 )
 from gateway.transports.tests.attach_house import call as attempt
 from gateway.transports.tests.listening import settings
-from gateway.transports.tests.raw_peer import certificate, run
+from gateway.transports.tests.raw_peer import PATIENT_MS, certificate, run
 
 MIB = 1024 * 1024
 DIGEST = "0" * 64
@@ -266,7 +266,7 @@ def test_a_cancel_reaches_the_handler() -> None:
             answers = Answers()
             send(house, answers, call("a"))
             await until(lambda: ledger.began == ["a"])
-            said = await house.connection().cancel("a", 1, timeout_ms=2_000)
+            said = await house.connection().cancel("a", 1, timeout_ms=PATIENT_MS)
             assert said.state is CancelState.STOPPED
             await answers.wait(1)
             failed = answers.of("a").error
@@ -286,12 +286,13 @@ def test_a_long_operation_is_polled_over_the_control_stream() -> None:
             await answers.wait(1)
             assert answers.of("o").operation_poll_after_ms == 5
             asking = house.connection()
-            assert (await asking.operation("o", 2_000)).status is OperationStatus.RUNNING
+            told = await asking.operation("o", PATIENT_MS)
+            assert told.status is OperationStatus.RUNNING
             ledger.gate.set()
 
             async def ended() -> bytes:
                 while True:
-                    state = await asking.operation("o", 2_000)
+                    state = await asking.operation("o", PATIENT_MS)
                     if state.status is not OperationStatus.RUNNING:
                         return bytes(state.output)
 
@@ -307,7 +308,7 @@ def test_a_draining_component_finishes_what_runs_and_gets_nothing_new() -> None:
             answers = Answers()
             send(house, answers, call("a"))
             await until(lambda: ledger.began == ["a"])
-            draining = asyncio.create_task(attachment.drain(5))
+            draining = asyncio.create_task(attachment.drain(PATIENT_MS / 1000))
             await until(lambda: house.states() == ["DRAINING"])
             assert not draining.done()
             ledger.gate.set()
@@ -380,7 +381,7 @@ def test_attach_goes_over_tls_and_a_stranger_is_not_trusted(tmp_path: Path) -> N
             send(house, answers, call("c"))
             await answers.wait(1)
             assert answers.of("c").error is None
-            assert await attachment.drain(1)
+            assert await attachment.drain(PATIENT_MS / 1000)
             await running
             attachment.close()
             stranger = Attachment(Ledger().component, Dialling(target=f"grpcs://{house.place}"))

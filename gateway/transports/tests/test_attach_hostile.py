@@ -26,17 +26,20 @@ from gateway.transports.tests.attach_house import (
     raw_peer,
     send,
     served_card,
+    until,
 )
 from gateway.transports.tests.listening import settings
-from gateway.transports.tests.raw_peer import context, run
+from gateway.transports.tests.raw_peer import PATIENT_MS, context, run
 
 
 def test_an_answer_after_its_time_is_told_as_late_once() -> None:
     async def story() -> None:
         async with attach_house() as house, raw_peer(house) as peer:
             await peer.attach()
+            await until(lambda: house.connection().credits == 4)  # so it is written at once
             answers = Answers()
-            send(house, answers, call("c", timeout_ms=60, effect=Effect.WRITE))
+            late = {"timeout_ms": 60, "late_grace_ms": PATIENT_MS}
+            send(house, answers, call("c", effect=Effect.WRITE, **late))
             (got,) = await called(peer, 1)
             await answers.wait(1)
             assert answers.of("c").error.reason == Reason.TIMEOUT.value  # type: ignore[union-attr]

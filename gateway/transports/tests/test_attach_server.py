@@ -28,6 +28,7 @@ from gateway.runtime.tokens import TokenRequest
 from gateway.transports.attach_hub import AttachOptions
 from gateway.transports.tests.attach_house import (
     NUMBERS,
+    UNTIL_S,
     Answers,
     AttachHouse,
     answer,
@@ -39,7 +40,7 @@ from gateway.transports.tests.attach_house import (
     served_card,
     until,
 )
-from gateway.transports.tests.raw_peer import run
+from gateway.transports.tests.raw_peer import PATIENT_MS, run
 
 SHORT = AttachOptions(reattach_grace_ms=150, heartbeat_ms=10_000)
 
@@ -426,7 +427,7 @@ def test_a_stopping_gateway_says_so_and_ends_in_spite_of_open_streams() -> None:
             house.hub.drain(5_000)
             assert await peer.heard() == [Drain(grace_ms=5_000)]
             house.hub.close()
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(UNTIL_S):
                 await house.server.stop(1)
             refusal = await peer.refusal()
             assert (refusal.reason, refusal.retryable) == (Reason.UNAVAILABLE.value, True)
@@ -443,18 +444,18 @@ def test_cancel_and_operations_are_asked_over_the_control_stream() -> None:
         async with attach_house() as house, raw_peer(house) as peer:
             await peer.attach()
             asking = house.connection()
-            cancel = asyncio.create_task(asking.cancel("c", 1, timeout_ms=1_000))
+            cancel = asyncio.create_task(asking.cancel("c", 1, timeout_ms=PATIENT_MS))
             assert await peer.heard() == [CancelRequest(call_id="c", attempt=1)]
             stopped = CancelResponse(state=CancelState.STOPPED, side_effect=SideEffect.NONE)
             key = AttemptKey(call_id="c", attempt=1)
             await peer.say(CancelOutcome(key=key, response=stopped))
             assert await cancel == stopped
-            poll = asyncio.create_task(asking.operation("o", 1_000))
+            poll = asyncio.create_task(asking.operation("o", PATIENT_MS))
             assert await peer.heard() == [frames.Named("o", stop=False)]
             state = OperationState(status=OperationStatus.RUNNING, poll_after_ms=5)
             await peer.say(OperationOutcome(call_id="o", state=state))
             assert await poll == state
-            stop = asyncio.create_task(asking.cancel_operation("o", 1_000))
+            stop = asyncio.create_task(asking.cancel_operation("o", PATIENT_MS))
             assert await peer.heard() == [frames.Named("o", stop=True)]
             await peer.say(OperationOutcome(call_id="o", cancelled=stopped))
             assert await stop == stopped
@@ -470,7 +471,7 @@ def test_a_question_fails_in_time_when_nobody_answers_or_the_stream_goes() -> No
                 asking = house.connection()
                 with pytest.raises(AcpFailure, match="TIMEOUT"):
                     await asking.cancel("c", 1, timeout_ms=20)
-                poll = asyncio.create_task(asking.operation("o", 5_000))
+                poll = asyncio.create_task(asking.operation("o", PATIENT_MS))
                 await peer.heard()
             with pytest.raises(AcpFailure, match="UNAVAILABLE"):
                 await poll

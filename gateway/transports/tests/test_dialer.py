@@ -26,6 +26,7 @@ from gateway.stores.memory import MemoryStore
 from gateway.transports.address_guard import AddressGuard
 from gateway.transports.dialer import ComponentDialer
 from gateway.transports.tests.raw_peer import (
+    PATIENT_MS,
     Answers,
     answering,
     context,
@@ -39,7 +40,7 @@ from gateway.transports.tests.raw_peer import (
 BOTH = [Transport.HTTP, Transport.GRPC]
 
 
-def ledger() -> Component:
+def ledger(asleep: asyncio.Event) -> Component:
     component = Component("ledger", "1.2.0")
 
     @component.action("echo", effect=Effect.READ, idempotency=Idempotency.NATURAL)
@@ -52,6 +53,7 @@ def ledger() -> Component:
 
     @component.action("sleep")
     async def sleep(arguments: object, call: object) -> object:
+        asleep.set()
         await asyncio.sleep(60)
         return None
 
@@ -65,10 +67,10 @@ def call(action: str, arguments: bytes = b"{}") -> Outgoing:
 
 
 @contextlib.asynccontextmanager
-async def served() -> AsyncIterator[dict[Transport, str]]:
+async def served(asleep: asyncio.Event | None = None) -> AsyncIterator[dict[Transport, str]]:
     """The component on free ports; its two URLs."""
     loopback = parse_address("127.0.0.1:0")
-    server = Server(ledger(), http=loopback, grpc=loopback)
+    server = Server(ledger(asleep or asyncio.Event()), http=loopback, grpc=loopback)
     await server.start()
     try:
         yield {Transport.HTTP: f"http://{server.http}", Transport.GRPC: f"grpc://{server.grpc}"}
@@ -109,7 +111,8 @@ def test_an_sdk_component_is_registered_called_and_probed(transport: Transport) 
             answer = await one_call(found.connection, call("fail"))
             assert answer.error is not None
             assert (answer.error.reason, answer.answered) == ("RATE_LIMITED", True)
-            prober = Prober(registry, SystemClock(), limits=ProberLimits(interval_ms=1, tick_ms=5))
+            limits = ProberLimits(interval_ms=1, tick_ms=5, timeout_ms=PATIENT_MS)
+            prober = Prober(registry, SystemClock(), limits=limits)
             prober.start()
             await asyncio.sleep(0.1)
             assert registry.get(shown.component_id).state == "ACTIVE"
@@ -122,15 +125,16 @@ def test_an_sdk_component_is_registered_called_and_probed(transport: Transport) 
 @pytest.mark.parametrize("transport", BOTH)
 def test_a_running_call_is_cancelled_by_its_id(transport: Transport) -> None:
     async def story() -> None:
-        async with served() as urls:
+        asleep = asyncio.Event()
+        async with served(asleep) as urls:
             registry = registry_for()
             await register(registry, urls[transport], transport)
             found = registry.pick("ledger@1.2.0", "S")
             assert found is not None
             answers = Answers()
             found.connection.send(call("sleep"), answers)
-            await asyncio.sleep(0.1)
-            told = await found.connection.cancel("call-1", 0, timeout_ms=1_000)
+            await asleep.wait()
+            told = await found.connection.cancel("call-1", 0, timeout_ms=PATIENT_MS)
             answer = await answers.wait()
             assert answer.error is not None
             assert told.state.name in ("STOPPED", "RUNNING")

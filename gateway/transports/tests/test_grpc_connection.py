@@ -42,6 +42,7 @@ from gateway.transports.outbound import ConnectionOptions
 from gateway.transports.tests.raw_grpc_peer import Handler, aborting, server
 from gateway.transports.tests.raw_peer import (
     GUARD,
+    PATIENT_MS,
     Answers,
     certificate,
     context,
@@ -110,11 +111,11 @@ def test_payload_bytes_pass_exactly_both_ways() -> None:
     data, metadata, left_s = seen[0]
     request = proto.decode_request(ExecuteRequest, data)
     assert bytes(request.arguments) == NUMBERS
-    assert 0 < request.context.timeout_ms <= 2_000
+    assert 0 < request.context.timeout_ms <= PATIENT_MS
     assert metadata["idempotency-key"] == "call-1"
     assert metadata["acp-version"] == "1.0"
     assert metadata["traceparent"] == "00-1-2-01"
-    assert 1.5 < left_s <= 3.0
+    assert PATIENT_MS / 2000 < left_s <= PATIENT_MS / 1000 + 1
     assert NUMBERS in bytes(answer.response)
     assert (answer.side_effect, answer.retries_spent) == (SideEffect.PERFORMED, 1)
 
@@ -210,10 +211,10 @@ def test_a_refused_connection_proves_that_nothing_was_sent(free_port: Callable[[
     assert answer.side_effect is SideEffect.NONE
 
 
-def test_a_component_that_comes_back_is_found_again() -> None:
+def test_a_component_that_comes_back_is_found_again(free_port: Callable[[], int]) -> None:
     async def story() -> list[bool]:
         found = []
-        async with server({EXECUTE: good}) as port:
+        async with server({EXECUTE: good}, port=free_port()) as port:
             connection = to(port)
             found.append((await one_call(connection)).error is None)
         found.append((await one_call(connection)).error is None)
@@ -272,7 +273,7 @@ def test_a_late_answer_is_told_as_late() -> None:
         async with server({EXECUTE: slow}) as port:
             connection = to(port)
             answers = Answers()
-            connection.send(outgoing(context(timeout_ms=50)), answers)
+            connection.send(outgoing(context(timeout_ms=50), late_grace_ms=PATIENT_MS), answers)
             assert reason(await answers.wait(1)) == "TIMEOUT"
             late = await answers.wait(2)
             assert [was_late for _, was_late in answers.got] == [False, True]
@@ -341,7 +342,7 @@ def test_a_name_that_moves_to_a_forbidden_address_is_not_dialled() -> None:
         connection = GrpcConnection(target, guard)
         answer = await one_call(connection)
         with pytest.raises(AcpFailure, match="PERMISSION_DENIED"):
-            await connection.describe(500)
+            await connection.describe(PATIENT_MS)
         await connection.close()
         return answer
 
@@ -378,13 +379,15 @@ def test_questions_are_asked_and_answered() -> None:
     async def story() -> None:
         async with server(handlers) as port:
             connection = to(port)
-            assert (await connection.describe(1_000)).name == "a"
+            assert (await connection.describe(PATIENT_MS)).name == "a"
             assert connection.max_request_bytes == 9
-            assert (await connection.health(1_000)).status is HealthStatus.SERVING
-            assert (await connection.cancel("c", 2, timeout_ms=1_000)).state is CancelState.RUNNING
+            assert (await connection.health(PATIENT_MS)).status is HealthStatus.SERVING
+            told = await connection.cancel("c", 2, timeout_ms=PATIENT_MS)
+            assert told.state is CancelState.RUNNING
             assert (asked[0].call_id, asked[0].attempt) == ("c", 2)
-            assert (await connection.operation("c", 1_000)).status is OperationStatus.FAILED
-            stopped = await connection.cancel_operation("c", 1_000)
+            state = await connection.operation("c", PATIENT_MS)
+            assert state.status is OperationStatus.FAILED
+            stopped = await connection.cancel_operation("c", PATIENT_MS)
             assert stopped.state is CancelState.UNKNOWN_CALL
             await connection.close()
 
@@ -398,7 +401,7 @@ def test_health_falls_back_to_grpcs_own() -> None:
     async def story() -> Health:
         async with server({"/grpc.health.v1.Health/Check": check}) as port:
             connection = to(port)
-            health = await connection.health(1_000)
+            health = await connection.health(PATIENT_MS)
             await connection.close()
             return health
 

@@ -15,6 +15,7 @@ from gateway.transports.http_connection import HttpConnection
 from gateway.transports.tests.http_calls import GOOD, answer_of, hung, reason, then_end, to
 from gateway.transports.tests.raw_peer import (
     GUARD,
+    PATIENT_MS,
     Answers,
     Behaviour,
     Peer,
@@ -165,10 +166,32 @@ async def drip(peer: Peer) -> None:
         await asyncio.sleep(0.005)
 
 
+async def at_hand(connection: HttpConnection) -> None:
+    """One good call: the next is written at once, on the connection that is kept."""
+    assert (await one_call(connection)).error is None
+
+
+async def good_once(peer: Peer) -> None:
+    await peer.request()
+    await peer.say(http(GOOD))
+
+
 @pytest.mark.parametrize("behaviour", [hung, drip])
 def test_time_ends_a_call_whatever_trickles_in(behaviour: Behaviour) -> None:
-    call = outgoing(context(timeout_ms=80), late_grace_ms=0)
-    answer = answer_of(behaviour, call)
+    async def story() -> Answer:
+        async def behave(peer: Peer) -> None:
+            await good_once(peer)
+            await behaviour(peer)
+
+        async with peer(behave) as served:
+            connection = to(served.port)
+            await at_hand(connection)
+            call = outgoing(context(timeout_ms=80), late_grace_ms=0)
+            answer = await one_call(connection, call)
+            await connection.close()
+            return answer
+
+    answer = run(story())
     assert answer.error is not None
     assert (reason(answer), answer.error.code) == ("TIMEOUT", Code.DEADLINE_EXCEEDED)
     assert (answer.side_effect, answer.answered) == (SideEffect.UNKNOWN, False)
@@ -179,6 +202,7 @@ def test_a_late_answer_is_told_as_late_and_the_connection_lives_on() -> None:
         go = asyncio.Event()
 
         async def behave(peer: Peer) -> None:
+            await good_once(peer)
             await peer.request()
             await go.wait()
             await peer.say(http(GOOD))
@@ -186,8 +210,10 @@ def test_a_late_answer_is_told_as_late_and_the_connection_lives_on() -> None:
 
         async with peer(behave) as served:
             connection = to(served.port)
+            await at_hand(connection)
             answers = Answers()
-            connection.send(outgoing(context(timeout_ms=30)), answers)
+            late_call = outgoing(context(timeout_ms=30), late_grace_ms=PATIENT_MS)
+            connection.send(late_call, answers)
             assert reason(await answers.wait(1)) == "TIMEOUT"
             go.set()
             late = await answers.wait(2)
@@ -237,13 +263,23 @@ def test_time_that_ends_before_there_is_a_connection_proves_that_nothing_was_sen
     assert answer.side_effect is SideEffect.NONE
 
 
+def hanging(begun: asyncio.Event) -> Behaviour:
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        begun.set()
+        await asyncio.sleep(60)
+
+    return behave
+
+
 def test_a_reset_call_is_lost_at_once() -> None:
     async def story() -> None:
-        async with peer(hung) as served:
+        begun = asyncio.Event()
+        async with peer(hanging(begun)) as served:
             connection = to(served.port)
             answers = Answers()
             connection.send(outgoing(context("c", attempt=3)), answers)
-            await asyncio.sleep(0.05)
+            await begun.wait()
             connection.reset("c", 2)
             connection.reset("other", 3)
             connection.reset("c", 3)
@@ -257,11 +293,12 @@ def test_a_reset_call_is_lost_at_once() -> None:
 
 def test_closing_ends_open_calls_as_unknown() -> None:
     async def story() -> None:
-        async with peer(hung) as served:
+        begun = asyncio.Event()
+        async with peer(hanging(begun)) as served:
             connection = to(served.port)
             answers = Answers()
             connection.send(outgoing(), answers)
-            await asyncio.sleep(0.05)
+            await begun.wait()
             await connection.close()
             assert (await answers.wait()).side_effect is SideEffect.UNKNOWN
             assert reason(await one_call(connection)) == "OVERLOADED"

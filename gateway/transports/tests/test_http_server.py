@@ -37,8 +37,8 @@ async def say(server: HttpServer, *pieces: bytes, until_closed: bool = True) -> 
             await writer.drain()
             await asyncio.sleep(0)
         if until_closed:
-            return await asyncio.wait_for(reader.read(), 5)
-        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            return await asyncio.wait_for(reader.read(), 15)
+        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 15)
     finally:
         writer.close()
 
@@ -246,7 +246,7 @@ def test_the_server_ends_with_an_event_stream_open(house: House) -> None:
             stream = asyncio.create_task(
                 say(server, b"GET %s/events HTTP/1.1\r\n" % place + HOST + b"\r\n")
             )
-            await asyncio.wait_for(streaming.wait(), 5)
+            await asyncio.wait_for(streaming.wait(), 15)
             server.drain()
             answer = await stream
             assert answer.endswith(b"0\r\n\r\n"), "the stream ended as a whole answer"
@@ -307,7 +307,7 @@ def test_a_request_that_does_not_come_to_its_end_is_cut(
 def test_a_slow_answer_is_not_cut_when_its_request_came_whole(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Protocol, "request_s", 0.05)
+    monkeypatch.setattr(Protocol, "request_s", 0.5)
 
     async def story() -> None:
         async with http_server(house) as server:
@@ -316,7 +316,7 @@ def test_a_slow_answer_is_not_cut_when_its_request_came_whole(
             rest = HOST + b"Connection: close\r\n\r\n"
             stream = asyncio.create_task(say(server, request + rest))
             while house.sessions.kept[session_id].events == []:
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.8)
                 house.sessions.happen(session_id, "Ended")
             assert b"event: Ended" in await stream
 
