@@ -19,7 +19,7 @@ FIRST: Final = "0" * 64
 """The `previous` of entry number 1."""
 _NUMBER_BYTES: Final = 8
 DETAILS_BYTES_MAX: Final = 64 * 1024
-"""Details name a change; a larger document is named by its digest."""
+"""Details name a change; larger ones stand in the log by their size and digest."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,10 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditLog:
-    """The one log of a gateway. `record` puts at once; who answers a person awaits `synced`."""
+    """The one log of a gateway. `record` puts at once; who answers a person awaits `synced`.
+
+    It never refuses: whoever records has changed something already, and would be half done.
+    """
 
     def __init__(self, store: Store, durable: Durable, *, now_ms: Callable[[], int]) -> None:
         self._store = store
@@ -71,10 +74,10 @@ class AuditLog:
     def record(
         self, action: str, subject: str, *, actor: str, tenant: str, details: object = None
     ) -> Entry:
-        """Append one change. `details` is anything that JSON can say; bounded in size."""
+        """Append one change. `details` is anything that JSON can say; only its size and digest
+        are kept where it is large."""
         number, previous = self._head
-        text = msgspec.json.encode(details if details is not None else {})
-        assert len(text) <= DETAILS_BYTES_MAX, "name a large document by its digest"
+        text = _brief(msgspec.json.encode(details if details is not None else {}))
         entry = _sealed(
             Entry(
                 number=number + 1,
@@ -136,6 +139,13 @@ def verdict_of(entries: Iterable[Entry], *, head: str) -> AuditVerdict:
         number=broken.number if broken else 0,
         message=broken.message if broken else "",
     )
+
+
+def _brief(text: bytes) -> bytes:
+    if len(text) <= DETAILS_BYTES_MAX:
+        return text
+    digest = hashlib.sha256(text).hexdigest()
+    return msgspec.json.encode({"details_bytes": len(text), "details_sha256": digest})
 
 
 def _sealed(entry: Entry) -> Entry:

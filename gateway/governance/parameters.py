@@ -6,7 +6,8 @@ is checked by its types; what types cannot say is checked by `problem`.
 """
 
 import math
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 import msgspec
 
@@ -35,6 +36,11 @@ BACKOFF_MAX_MS = 3_600_000
 
 COMPONENTS_MAX = 10_000
 """Overrides are written by people."""
+
+COMPONENT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+ACTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+"""As on cards: what is written for another name would hold for nobody, ever."""
+SHOWN_CHARACTERS: Final = 100
 
 
 class Queues(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +95,9 @@ def problem(parameters: Parameters) -> str | None:
         return f"components: at most {COMPONENTS_MAX} may be overridden"
     places = [("", parameters.backoff, parameters.breaker)]
     for name, override in parameters.components.items():
+        misnamed = _misnamed(name, override)
+        if misnamed is not None:
+            return misnamed
         backoff = override.backoff or parameters.backoff
         places.append((f"components.{name}.", backoff, override.breaker or parameters.breaker))
     for place, backoff, breaker in places:
@@ -96,6 +105,17 @@ def problem(parameters: Parameters) -> str | None:
             return f"{place}backoff: 1 <= base_ms <= max_ms <= {BACKOFF_MAX_MS} must hold"
         if breaker.open_ms > breaker.max_open_ms:
             return f"{place}breaker: open_ms must not be over max_open_ms"
+    return None
+
+
+def _misnamed(name: str, override: Override) -> str | None:
+    """What is wrong with the names that an override goes by."""
+    if not COMPONENT_NAME.fullmatch(name):
+        shown = name[:SHOWN_CHARACTERS]
+        return f"components: {shown!r} is no component's name, as `acp components list` shows them"
+    for action in override.actions:
+        if not ACTION_NAME.fullmatch(action):
+            return f"components.{name}.actions: {action[:SHOWN_CHARACTERS]!r} is no action's name"
     return None
 
 

@@ -48,6 +48,7 @@ _ID_BYTES: Final = 6
 _PROPOSAL, _KNOWN = b"proposal\0", b"known\0"
 _TITLE_CHARACTERS_MAX: Final = 200
 _TEXT_CHARACTERS_MAX: Final = 10_000
+_DIGEST_CHARACTERS: Final = 64
 
 
 class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +123,7 @@ class Board:
         _check_text("title", request.title, most=_TITLE_CHARACTERS_MAX)
         _check_text("rationale", request.rationale, most=_TEXT_CHARACTERS_MAX, least=0)
         _check_text("change.subject", request.change.subject, most=_TITLE_CHARACTERS_MAX)
+        _check_text("change.digest", request.change.digest, most=_DIGEST_CHARACTERS, least=0)
         if not request.change.subject.startswith(("component:", "workflow:")):
             text = "change.subject: write component:name@major or workflow:name@version"
             raise _failure(Reason.INVALID_REQUEST, text)

@@ -21,6 +21,7 @@ from acp_spec.model.card import Action, Card
 from acp_spec.model.enums import Idempotency, Kind, Role
 from acp_spec.model.payload import is_absent
 from acp_spec.model.semver import VersionError, parse
+from gateway.governance.parameters import ACTION_NAME, COMPONENT_NAME
 
 # Half of what people can still read in a list; a component with more is several components.
 ACTIONS_MAX: Final = 256
@@ -34,8 +35,6 @@ PROBLEMS_MAX: Final = 20
 # A name that is wrong may be a megabyte long; its beginning tells enough.
 PROBLEM_CHARACTERS_MAX: Final = 400
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-_ACTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _ACP_VERSION: Final = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 
 
@@ -82,7 +81,7 @@ def _all_problems(card: Card) -> Iterator[str]:
 
 
 def _identity_problems(card: Card) -> Iterator[str]:
-    if not _NAME.fullmatch(card.name):
+    if not COMPONENT_NAME.fullmatch(card.name):
         yield (
             f"name: {card.name!r} must be 1 to 64 of a-z, 0-9, '_', '.', '-' and begin with a"
             " letter or digit"
@@ -126,7 +125,7 @@ def _limit_problems(card: Card) -> Iterator[str]:
 
 
 def _action_problems(action: Action, place: str) -> Iterator[str]:
-    if not _ACTION_NAME.fullmatch(action.name):
+    if not ACTION_NAME.fullmatch(action.name):
         yield (
             f"{place}.name: {action.name!r} must be 1 to 128 of letters, digits, '_', '.', '-' and"
             " begin with a letter or digit"

@@ -1,11 +1,13 @@
 """The chain: whole as written, broken by every change that somebody could make to a row."""
 
+import hashlib
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.board.audit import FIRST, AuditLog, Entry, first_break, read_entries
+from gateway.board.audit import DETAILS_BYTES_MAX, FIRST, AuditLog, Entry, first_break, read_entries
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 
@@ -38,6 +40,21 @@ def test_a_tenant_reads_its_own_entries_only() -> None:
     log.record("changed", "thing:x", actor="eve", tenant="other")
     assert [entry.subject for entry in log.entries(tenant="other")] == ["thing:x"]
     assert [entry.subject for entry in log.entries(after=1, tenant="t")] == ["thing:1"]
+
+
+def test_what_is_too_large_for_the_log_stands_there_by_its_size_and_digest() -> None:
+    """It was refused once, behind the change that it told of: that held, and no entry said so."""
+    store, log = log_of(1)
+    large = {"names": ["x" * 100] * DETAILS_BYTES_MAX}
+    entry = log.record("changed", "thing:large", actor="ann", tenant="t", details=large)
+    text = msgspec.json.encode(large)
+    told = msgspec.json.decode(entry.details)
+    assert told == {
+        "details_bytes": len(text),
+        "details_sha256": hashlib.sha256(text).hexdigest(),
+    }
+    assert [one.subject for one in read_entries(store)] == ["thing:0", "thing:large"]
+    assert first_break(read_entries(store)) is None
 
 
 CHANGES = {

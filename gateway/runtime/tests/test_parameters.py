@@ -131,15 +131,27 @@ def test_changed_fields_are_named_by_their_whole_path() -> None:
             Parameters(components={"c": Override(breaker=BreakerRules(open_ms=80_000))}),
             "components.c.breaker",
         ),
+        (Parameters(components={"": Override()}), "components: ''"),
+        (Parameters(components={"Fees": Override()}), "components: 'Fees'"),
+        (Parameters(components={"fees\n": Override()}), r"components: 'fees\n'"),
+        (Parameters(components={"f" * 70_000: Override()}), "no component's name"),
+        (
+            Parameters(components={"fees": Override(actions={"a b": RateRules(per_second=1)})}),
+            "components.fees.actions: 'a b'",
+        ),
     ],
 )
 def test_a_document_that_makes_no_sense_is_refused_with_its_place(
     parameters: Parameters, said: str
 ) -> None:
     assert said in (problem(parameters) or "")
-    _, kept, _ = book(MemoryStore())
-    with pytest.raises(AcpFailure, match=said):
+    store = MemoryStore()
+    _, kept, audit = book(store)
+    with pytest.raises(AcpFailure) as refused:
         change(kept, 1, parameters)
+    assert said in refused.value.error.message
+    assert len(refused.value.error.message) < 300
+    assert (audit.head[0], list(store.scan(Table.GOVERNANCE, b""))) == (0, [])
 
 
 def test_a_component_goes_by_its_override_then_by_its_card_then_by_what_holds_for_all() -> None:

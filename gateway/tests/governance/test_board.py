@@ -136,6 +136,17 @@ def test_figures_of_an_address_that_the_gateway_may_not_call_are_not_measured(
         ({"change": {"kind": "PARTY", "subject": "component:a@1"}, "title": "x"}, "kind"),
         ({"change": {"kind": "RETIREMENT", "subject": "a"}, "title": "x"}, "change.subject"),
         ({"change": {"kind": "RETIREMENT", "subject": "component:a@1"}, "title": ""}, "title"),
+        (
+            {
+                "change": {
+                    "kind": "RETIREMENT",
+                    "subject": "component:a@1",
+                    "digest": "f" * 70_000,
+                },
+                "title": "x",
+            },
+            "change.digest",
+        ),
     ],
 )
 def test_a_proposal_that_says_too_little_is_told_where(

@@ -145,6 +145,7 @@ NONSENSE: tuple[tuple[dict[str, object], str], ...] = (
     ({"backoff": {"base_ms": 10, "max_ms": 9}}, "backoff"),
     ({"components": {"fees": {"actions": {"quote": {}}}}}, "per_second"),
     ({"queues": {"tool": {"limit": 0}}}, "limit"),
+    ({"components": {"f" * 70_000: {}}}, "components"),
 )
 
 
