@@ -434,7 +434,7 @@ def _openings(ground: _Ground, driver: Driver, *, workflows: Workflows) -> Openi
     limits = opening_limits(ground.settings)
     openings = Openings(driver, workflows, store=ground.store, chance=ground.chance, limits=limits)
     openings.on_refused_values = ground.unknown.count
-    openings.route = ground.fallbacks.routed
+    openings.fallbacks = ground.fallbacks
     return openings
 
 

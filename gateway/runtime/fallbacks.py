@@ -79,19 +79,23 @@ class Fallbacks:
 
     # ---- for sessions ----------------------------------------------------------------------------
 
-    def routed(self, workflow: Workflow | None, opened: Opened) -> Opened:
+    def way(self, workflow: Workflow | None, *, tenant: str, mode: Mode) -> Route:
+        """The way of a session that is about to open. Changes nothing: it may not open yet."""
+        rules = rules_of(workflow)
+        if workflow is None or rules is None or mode is Mode.MANUAL:
+            return Route.AGENTIC
+        track = self._tracks.get((workflow.name, tenant), Track())
+        return fallback_track.check(track, rules.terms)
+
+    def routed(self, workflow: Workflow | None, opened: Opened, *, way: Route) -> Opened:
         """The opening as it is journaled: as it was, as a probe, or answered by the rules."""
         rules = rules_of(workflow)
-        if workflow is None or rules is None or opened.mode is Mode.MANUAL:
+        if workflow is None or rules is None or way is Route.AGENTIC:
             return opened
         key = (workflow.name, opened.tenant)
-        track = self._tracks.get(key, Track())
-        route = fallback_track.check(track, rules.terms)
-        if route is Route.AGENTIC:
-            return opened
-        self._tracks[key] = fallback_track.take(track)
-        self._metrics.fallback_routed(workflow.name, route.value)
-        if route is Route.PROBE:
+        self._tracks[key] = fallback_track.take(self._tracks.get(key, Track()))
+        self._metrics.fallback_routed(workflow.name, way.value)
+        if way is Route.PROBE:
             row = FallbackRow(probe=True, version=rules.version)
             return msgspec.structs.replace(opened, fallback=row)
         found = answered(workflow, rules, case=case_of(opened))

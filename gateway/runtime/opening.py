@@ -25,8 +25,10 @@ from gateway.engine.events import BEHAVIOUR, Opened
 from gateway.engine.pins import CHOICE, pins
 from gateway.engine.policies import policies_of
 from gateway.governance.backoff import Backoff
+from gateway.governance.fallback_track import Route
 from gateway.runtime.clock import Chance
 from gateway.runtime.driver import Driver
+from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.intake import Asking, Intake
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.rollout_traffic import Intent, Opening, RolloutTraffic
@@ -70,14 +72,6 @@ def _nobody_keeps(where: Seen, values: tuple[MappedValue, ...], /) -> None:
     pass
 
 
-Route = Callable[[Workflow | None, Opened], Opened]
-"""`(workflow, opening)`: the opening as it is journaled."""
-
-
-def _by_the_components(workflow: Workflow | None, opened: Opened, /) -> Opened:
-    return opened
-
-
 class Openings:
     """Opens sessions of one gateway."""
 
@@ -102,8 +96,9 @@ class Openings:
         """Set when the gateway stops: what is open may end, nothing new begins."""
         self.on_refused_values: OnRefusedValues = _nobody_keeps
         """Told of values that kept a session from opening: no event ever tells of them."""
-        self.route: Route = _by_the_components
-        """Asked last: do the rules of a business fallback answer this session?"""
+        self.fallbacks: Fallbacks | None = None
+        """Asked before the gate: do the rules of a business fallback answer this session? Set
+        once, when the parts are put together."""
         self.traffic: RolloutTraffic | None = None
         """Asked which version a session gets while a rollout runs; the assembly puts it here."""
         self.intake: Intake | None = None
@@ -143,14 +138,15 @@ class Openings:
         if broken is not None:
             raise AcpFailure(broken)
         intent = self._intent(request, principal, workflow=workflow)
-        self._pass_gate(request, principal, intent=intent)
+        way = self._way_in(request, principal, intent=intent)
         try:
             opened = self._opened(request, principal, trace=trace, intent=intent, digest=digest)
             if found.values or found.in_domain:
                 opened = msgspec.structs.replace(
                     opened, mapped=found.values, in_domain=found.in_domain
                 )
-            opened = self.route(intent.workflow, opened)
+            if self.fallbacks is not None:
+                opened = self.fallbacks.routed(intent.workflow, opened, way=way)
             self._driver.open(intent.workflow, opened)
         except BaseException:
             if self.intake is not None:
@@ -176,6 +172,22 @@ class Openings:
         intent = swap(Intent(session_id=new_id, workflow=workflow, pins=pinned))
         opened = self._opened(request, principal, trace=NO_TRACE, intent=intent, digest="")
         return workflow, opened
+
+    def _way_in(self, request: OpenSession, principal: Principal, *, intent: Intent) -> Route:
+        """Past the gate, unless rules answer: they call nobody, whatever queue stands there. A
+        probe that is not let in is none, and the rules answer that session, too."""
+        way = Route.AGENTIC
+        if self.fallbacks is not None:
+            way = self.fallbacks.way(intent.workflow, tenant=principal.tenant, mode=request.mode)
+        if way is Route.RULES:
+            return way
+        try:
+            self._pass_gate(request, principal, intent=intent)
+        except AcpFailure:
+            if way is Route.AGENTIC:
+                raise
+            return Route.RULES
+        return way
 
     def _pass_gate(self, request: OpenSession, principal: Principal, *, intent: Intent) -> None:
         """Count it in, or raise OVERLOADED or RATE_LIMITED: nothing of it exists yet.

@@ -15,8 +15,10 @@ from acp_spec.model.trajectory import FallbackRow, Trajectory
 from gateway.engine.replay import check
 from gateway.engine.tests.stage import ONE_ACTION, failed, gave
 from gateway.governance.fallback_track import Standing
+from gateway.governance.queue_delay import QueueDelay
 from gateway.runtime.fallback_drills import DrillOutcome, DrillParts, Drills
 from gateway.runtime.fallbacks import KEPT_EVERY_MS, Fallbacks
+from gateway.runtime.intake import Asking, Intake
 from gateway.runtime.observing import Observers
 from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.tests.house import House
@@ -64,7 +66,7 @@ class Bank:
             session_deadline_ms=DEADLINE_MS,
         )
         self.house.driver._observer = Observers(self.house.seen, self.fallbacks)
-        self.house.service._openings.route = self.fallbacks.routed
+        self.house.service._openings.fallbacks = self.fallbacks
         self.drills = Drills(
             DrillParts(
                 fallbacks=self.fallbacks,
@@ -137,6 +139,39 @@ def test_one_session_in_k_tries_the_components_and_enough_successes_lead_back() 
         assert outputs == [rules, rules, rules, agent] * 2
         assert await bank.standing() is Standing.AGENTIC
         assert bytes((await bank.ask()).output) == agent
+
+    run(story())
+
+
+class Shut(Intake):
+    """A gate that lets nobody in: the queue at the components is long."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house.admission, house.targets.catalog, law=QueueDelay)
+        self.asked = 0
+
+    def admit(self, asking: Asking) -> None:
+        self.asked += 1
+        raise AcpFailure(error(Reason.OVERLOADED, "a queue stands", retry_after_ms=100))
+
+
+def test_rules_answer_behind_any_queue_and_a_probe_that_is_not_let_in_is_answered_by_them() -> None:
+    """Every second one was refused OVERLOADED, for the queue at components that nobody calls."""
+
+    async def story() -> None:
+        bank = Bank()
+        await bank.trip()
+        shut = bank.house.service._openings.intake = Shut(bank.house)
+        before = bank.sent
+        views = [await bank.ask() for _ in range(8)]
+        assert [view.status for view in views] == [SessionStatus.SUCCEEDED] * 8
+        assert all(view.fell_back for view in views)
+        assert (shut.asked, bank.sent - before) == (2, 0), "only the two probes ask the gate"
+        with pytest.raises(AcpFailure, match="a queue stands"):
+            await bank.house.open(ONE_ACTION % "read")
+        bank.house.service._openings.intake = None
+        views = [await bank.ask() for _ in range(4)]
+        assert [view.fell_back for view in views] == [True, True, True, False], "one in four again"
 
     run(story())
 

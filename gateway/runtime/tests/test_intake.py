@@ -7,7 +7,6 @@ import pytest
 
 from acp_spec.model.enums import TERMINAL_SESSION, Mode, SessionStatus
 from acp_spec.model.errors import AcpFailure
-from gateway.engine.events import Opened
 from gateway.engine.tests.casting import Said
 from gateway.engine.tests.stage import ONE_ACTION, accepted, gave
 from gateway.governance.queue_delay import QueueDelay
@@ -272,17 +271,17 @@ def test_a_session_that_does_not_open_after_all_is_not_counted() -> None:
     async def story() -> None:
         house = guarded()
         openings = house.service._openings
-        route, openings.route = openings.route, _broken
+        budget, openings.retry_budget = openings.retry_budget, _broken
         with pytest.raises(RuntimeError):
             await house.open(READING)
         assert house.admission.demand.crowd(LOCAL.tenant).own == 0
-        openings.route = route
+        openings.retry_budget = budget
         await house.ended(await house.open(READING))
 
     run(story())
 
 
-def _broken(*words: object) -> Opened:
+def _broken() -> int:
     raise RuntimeError("a fault of ours")
 
 
