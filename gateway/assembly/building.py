@@ -333,7 +333,7 @@ def _drills(ground: _Ground, workflows: Workflows) -> Drills:
             metrics=ground.metrics,
         )
     )
-    watch_fallbacks(ground.metrics, ground.fallbacks, drills=drills)
+    watch_fallbacks(ground.metrics, drills)
     return drills
 
 

@@ -55,7 +55,9 @@ class RowParts:
     def __init__(self, clock: Clock, registry: Registry, *, parameters: LiveParameters) -> None:
         self.parameters = parameters
         self.admission = Admission(clock)
-        self.views = TargetViews(self.admission, rules_for=parameters.rules_for)
+        self.views = TargetViews(
+            self.admission, rules_for=parameters.rules_for, everybody=registry.instances
+        )
         self.signs = Signs(registry, clock, everybody=registry.instances)
         self.intake: Intake | None = None
         self._clock = clock

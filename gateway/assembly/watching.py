@@ -7,7 +7,6 @@ from gateway.governance.rollout import Status
 from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
 from gateway.runtime.fallback_drills import Drills
-from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.signs import Signs
@@ -46,11 +45,11 @@ def watch_beside(metrics: Metrics, hub: AttachHub, *, twins: Twins, sla: SlaWatc
     metrics.watch("twins_waiting", "Twin sessions that wait", read=lambda: twins.waiting)
 
 
-def watch_fallbacks(metrics: Metrics, fallbacks: Fallbacks, *, drills: Drills) -> None:
+def watch_fallbacks(metrics: Metrics, drills: Drills) -> None:
     """Who is answered by rules now, and whose rules did not pass their last drill."""
     answering = "Workflows, counted per tenant, that their rules answer"
     failing = "Workflows, counted per tenant, whose last drill failed"
-    metrics.watch("fallback_rules_answering", answering, read=fallbacks.answering)
+    metrics.watch("fallback_rules_answering", answering, read=drills.answering)
     metrics.watch("fallback_drills_failing", failing, read=drills.failing)
 
 

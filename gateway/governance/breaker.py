@@ -93,6 +93,11 @@ def has_room(circuit: Circuit, rules: BreakerRules, *, now_ms: float) -> bool:
             return circuit.out < rules.probes or now_ms >= patient_until_ms
 
 
+def key_of(instance: str) -> str:
+    """Under which the circuit of an instance is kept."""
+    return f"breaker:{instance}"
+
+
 class Breaker:
     """The policy."""
 
@@ -103,7 +108,7 @@ class Breaker:
     fades = True
 
     def key(self, wish: Wish) -> str:
-        return f"breaker:{wish.instance}"
+        return key_of(wish.instance)
 
     def check(self, state: Circuit, wish: Wish, *, waiting: int) -> Verdict:
         rules = wish.rules.breaker

@@ -143,9 +143,15 @@ class Drills:
         return self._view(self._named(workflow), tenant)
 
     def failing(self) -> int:
-        """How many last drills, counted per workflow and tenant, were not good."""
-        bad = (one.outcome is DrillOutcome.FAILED for one in self._results.values())
-        return sum(bad)
+        """How many last drills of active versions, counted per workflow and tenant, were not good.
+        What another version was found to be is over with it."""
+        active = {f"{one.name}@{one.version}" for one in self._with_rules()}
+        failed = (one for one in self._results.values() if one.outcome is DrillOutcome.FAILED)
+        return sum(one.workflow in active for one in failed)
+
+    def answering(self) -> int:
+        """How many active workflows, counted per tenant, are answered by their rules now."""
+        return self._parts.fallbacks.answering({one.name for one in self._with_rules()})
 
     async def run(self, workflow: str, *, tenant: str, by: str) -> DrillResult:
         """A drill now; answered once its result is durable."""

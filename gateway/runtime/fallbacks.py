@@ -5,6 +5,7 @@ nobody is called. How a workflow stands for a tenant is one durable row, written
 end that changed it: a restart stands where the gateway stood.
 """
 
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -177,9 +178,13 @@ class Fallbacks:
         """Those who have had sessions of this workflow end."""
         return frozenset(tenant for name, tenant in self._recent if name == workflow)
 
-    def answering(self) -> int:
-        """How many workflows, counted per tenant, are answered by their rules now."""
-        return sum(track.standing is Standing.RULES for track in self._tracks.values())
+    def answering(self, workflows: Container[str]) -> int:
+        """How many of these, counted per tenant, are answered by their rules now. A workflow that
+        has no rules any more still has its track: the next version may have some again."""
+        return sum(
+            track.standing is Standing.RULES and name in workflows
+            for (name, _), track in self._tracks.items()
+        )
 
     # ---- inside ----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Every instance as its row sees it now: for operators and for metrics. Reads; changes nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -10,6 +10,9 @@ from gateway.governance.wish import Wish
 from gateway.runtime.admitting import RulesFor
 from gateway.runtime.queueing import Admission
 from gateway.runtime.targets import Target
+
+Everybody = Callable[[], Iterable[Target]]
+"""Every instance that can be called now, or could be but for its breaker."""
 
 
 class TargetView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,15 +38,20 @@ class TargetPage(msgspec.Struct, frozen=True, kw_only=True):
 class TargetViews:
     """Looks at the row of one gateway."""
 
-    def __init__(self, admission: Admission, *, rules_for: RulesFor) -> None:
+    def __init__(self, admission: Admission, *, rules_for: RulesFor, everybody: Everybody) -> None:
         self._admission = admission
         self._rules_for = rules_for
+        self._everybody = everybody
 
     @property
     def broken(self) -> int:
-        """Instances whose breaker is not closed."""
-        circuits = self._admission.row.breaker.states.values()
-        return sum(circuit.phase is not breaker.Phase.CLOSED for circuit in circuits)
+        """Instances that could be called but for their breaker. The row remembers the breakers of
+        those that have left for a while: they may come back."""
+        states = self._admission.row.breaker.states
+        broken = {key for key, one in states.items() if one.phase is not breaker.Phase.CLOSED}
+        if not broken:
+            return 0
+        return sum(breaker.key_of(one.component_id) in broken for one in self._everybody())
 
     def of(self, targets: Iterable[Target], *, at_ms: int) -> tuple[TargetView, ...]:
         """A view of each, by name and id."""

@@ -260,7 +260,7 @@ def test_a_restart_stands_where_the_gateway_stood() -> None:
         again = Bank(store=store)
         assert await again.standing() is Standing.RULES
         assert (await again.ask()).fell_back
-        assert again.fallbacks.answering() == 1
+        assert again.drills.answering() == 1
 
     run(story())
 
@@ -296,6 +296,36 @@ def test_a_drill_that_finds_a_fault_names_the_input_is_counted_and_kept() -> Non
         assert again.one(await bank.name(), tenant=LOCAL.tenant).drill == result
         _, text = bank.metrics.render()
         assert b'outcome="FAILED"' in text
+
+    run(story())
+
+
+WRONG = WORKFLOW.replace("rule: small, output: {to: clerk}}", "rule: small, output: {to: cash}}", 2)
+ACME = Principal(tenant="acme", scopes=LOCAL.scopes, subject="a")
+
+
+@pytest.mark.parametrize(("newer", "answering"), [(WORKFLOW, 1), (WORKFLOW.replace(RULES, ""), 0)])
+def test_what_another_version_was_found_to_be_is_no_alarm_any_more(
+    newer: str, answering: int
+) -> None:
+    """The gauges said for ever what had been true of rules that were mended, or gone."""
+
+    async def story() -> None:
+        bank = Bank()
+        name = (await bank.house.learn(WRONG)).partition("@")[0]
+        assert bank.drills.tick() == 1, "no session has ended yet: drilled for the default tenant"
+        bank.breaks()
+        for _ in range(3):
+            session = await bank.house.open(WRONG, principal=ACME, input=GIVEN)
+            await bank.house.ended(session, ACME)
+        assert bank.drills.tick() == 1
+        assert (bank.drills.answering(), bank.drills.failing()) == (1, 2)
+        source = newer.replace("version: 1.0.0", "version: 1.1.0", 1)
+        own = source.replace(source.split("\n", 2)[1], f"workflow: {name}", 1)
+        await bank.house.workflows.put(name, "1.1.0", source=own.encode())
+        await bank.house.workflows.activate(name, "1.1.0")
+        assert bank.drills.tick() == answering
+        assert (bank.drills.answering(), bank.drills.failing()) == (answering, 0)
 
     run(story())
 
