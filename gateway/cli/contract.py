@@ -10,6 +10,7 @@ import typer
 
 from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting, wrong_use
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
+from gateway.cli.outputs import check_place, write_file
 
 if TYPE_CHECKING:
     from gateway.cli.contract_cases import Case
@@ -64,9 +65,11 @@ def check(
     if wanted.needs_target and not target:
         wrong_use(out, "cases and load run against a gateway: name it with --target URL")
     with reporting(out):
+        check_place("--junit", junit)
+        check_place("--markdown", markdown)
         report = _checked(out, file, wanted=wanted, target=target, token=token)
+        _show(out, report)
         _write(report, junit=junit, markdown=markdown)
-    _show(out, report)
     if not report.passed:
         raise typer.Exit(Exit.FAILED)
 
@@ -199,9 +202,10 @@ def _write(report: "Report", *, junit: Path | None, markdown: Path | None) -> No
     from gateway.cli import contract_report
 
     if junit is not None:
-        junit.write_bytes(contract_report.junit(report))
+        write_file(junit, contract_report.junit(report), option="--junit")
     if markdown is not None:
-        markdown.write_text(contract_report.markdown(report), encoding="utf-8")
+        text = contract_report.markdown(report)
+        write_file(markdown, text.encode(), option="--markdown")
 
 
 def _show(out: Output, report: "Report") -> None:

@@ -4,6 +4,7 @@ The gateway runs them as twins, so nothing that writes is sent. What is not comp
 its reason. The exit code says whether every figure kept its limit.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting, wrong_use
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
+from gateway.cli.outputs import check_place, write_file
 
 if TYPE_CHECKING:
     from acp_spec.model.trajectory import Trajectory
@@ -52,7 +54,7 @@ def replay_traffic(
     source: Annotated[
         Path, typer.Option("--from", help="A data directory, or a file or folder of trajectories.")
     ],
-    limit: Annotated[int, typer.Option(help="At most so many sessions; 0 = all.")] = 0,
+    limit: Annotated[int, typer.Option(help="At most so many of the record; 0 = all.", min=0)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write the verdict there, as JSON.")] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="Pointer of an output field that may differ.")
@@ -92,6 +94,7 @@ def replay_traffic(
         uncovered_most=uncovered_most,
         strict=strict,
     )
+    _check_words(out, limits, report=report)
     candidates = tuple(one for text in candidate for one in text.split(",") if one)
     asked = _Asked(workflow, candidates, tuple(ignore or ()), keep)
     with connected(out, gateway, token=token) as remote:
@@ -99,9 +102,21 @@ def replay_traffic(
     found = verdict(replayed.pairs, limits)
     _show(out, found, skipped=replayed.skipped, limits=limits)
     if report is not None:
-        report.write_bytes(_text(found, replayed.skipped, limits=limits))
+        _keep(out, report, text=_text(found, replayed.skipped, limits=limits))
     if not found.passed:
         raise typer.Exit(Exit.FAILED)
+
+
+def _check_words(out: Output, limits: "ReplayLimits", *, report: Path | None) -> None:
+    """What is no number is no limit: nothing is above it and nothing below. And a place for the
+    report is looked at before the work."""
+    import msgspec
+
+    with reporting(out):
+        check_place("--report", report)
+    for name, value in msgspec.structs.asdict(limits).items():
+        if isinstance(value, float) and math.isnan(value):
+            wrong_use(out, f"--{name.replace('_', '-')}: nan is no limit; write a number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +224,11 @@ def _pair(one: "Trajectory", result: "ReplayResult", *, ignore: tuple[str, ...])
         fields=compare(bytes(one.output), output, ignore=ignore).fields,
         uncovered=bool(result.uncovered),
     )
+
+
+def _keep(out: Output, report: Path, *, text: bytes) -> None:
+    with reporting(out):
+        write_file(report, text, option="--report")
 
 
 def _text(found: "ReplayVerdict", skipped: dict[str, int], *, limits: "ReplayLimits") -> bytes:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acp_spec.sdk.cli import Exit, JsonFlag, Output, wrong_use
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting, wrong_use
+from gateway.cli.outputs import make_folder
 
 if TYPE_CHECKING:
     from gateway.simulation.campaign import Keep, Order, Sum
@@ -26,9 +27,11 @@ SESSIONS_DEFAULT = 2_000
 @app.command("simulate")
 def simulate(
     seed: Annotated[int, typer.Option(help="All chance hangs on it.")] = 1,
-    sessions: Annotated[int, typer.Option(help="About so many sessions.")] = SESSIONS_DEFAULT,
-    seconds: Annotated[float, typer.Option(help="Go on for so long instead.")] = 0.0,
-    workers: Annotated[int, typer.Option(help="Processes; worlds are shared out.")] = 2,
+    sessions: Annotated[
+        int, typer.Option(help="About so many sessions.", min=1)
+    ] = SESSIONS_DEFAULT,
+    seconds: Annotated[float, typer.Option(help="Go on for so long instead.", min=0)] = 0.0,
+    workers: Annotated[int, typer.Option(help="Processes; worlds are shared out.", min=1)] = 2,
     policy: Annotated[
         Path | None,
         typer.Option(help="A recovery block (YAML or JSON) that every workflow gets."),
@@ -39,7 +42,7 @@ def simulate(
     mutant: Annotated[
         str, typer.Option(help="Put this bug in: its law must break. `?` lists them.")
     ] = "",
-    world: Annotated[int | None, typer.Option(help="Live this one world only.")] = None,
+    world: Annotated[int | None, typer.Option(help="Live this one world only.", min=0)] = None,
     only: Annotated[str, typer.Option(help="Its sessions with these numbers: 3,17.")] = "",
     with_faults: Annotated[
         str | None, typer.Option("--with", help="Only these kinds of faults strike it: crash,slow.")
@@ -61,6 +64,8 @@ def simulate(
     _check_words(out_to, mutant=mutant, only=only, with_faults=with_faults)
     if out is not None:
         workers = 1  # one writer of files
+        with reporting(out_to):
+            make_folder("--out", out)
     order = Order(
         seed=seed,
         sessions=sessions,
