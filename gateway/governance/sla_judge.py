@@ -118,10 +118,13 @@ def observe(
 
 
 def is_barred(standing: Standing, sla: Sla, *, now_ms: int) -> bool:
-    """May no call go to the component now? While it is barred a probe may, every so often."""
+    """May no call go to the component now? While it is barred a probe may, every so often.
+
+    A last probe that lies ahead says that the clock was set back, and not when it was: one may go.
+    """
     if standing.breach is None or sla.on_breach is OnBreach.ALARM:
         return False
-    return now_ms - standing.probed_ms < probe_every_ms(sla)
+    return 0 <= now_ms - standing.probed_ms < probe_every_ms(sla)
 
 
 def sent(standing: Standing, *, now_ms: int) -> Standing:

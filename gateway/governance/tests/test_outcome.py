@@ -48,6 +48,9 @@ def test_what_the_gateway_kept_back_or_broke_off_itself_is_never_the_targets_fai
             Ending(error=error(Reason.UNAVAILABLE, "the bank", boundary=Boundary.DOWNSTREAM)),
             Outcome.DOWNSTREAM,
         ),
+        # What a gateway behind says of those behind it: another instance of it would fail alike.
+        (Ending(error=error(Reason.BREAKER_OPEN, "not there")), Outcome.DOWNSTREAM),
+        (Ending(error=error(Reason.NO_COMPONENT, "nobody")), Outcome.DOWNSTREAM),
         (
             Ending(error=AcpError(code=Code.INTERNAL, reason="OUR_OWN", message="m")),
             Outcome.FAILED,

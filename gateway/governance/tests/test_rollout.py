@@ -191,6 +191,15 @@ def test_while_the_candidate_is_gone_nothing_counts_as_watched() -> None:
     assert (gone.stage, gone.observed_ms, gone.steady_ms) == (Stage.CONTROLLED, 0.0, 0.0)
 
 
+def test_nothing_is_promoted_to_a_candidate_that_has_left_nor_while_it_is_paused() -> None:
+    ready = fed(after(in_stage(Stage.CANARY), 2_000.0), 10, candidate=GOOD)
+    assert after(ready, 1.0, available=False).stage is Stage.CANARY
+    assert after(ready, 1.0).stage is Stage.SHADOW
+    paused = ordered(ready, Order.PAUSE, by="op", reason="", at_ms=1_000)
+    assert isinstance(paused, Rollout)
+    assert after(paused, 1e9) == paused
+
+
 def test_samples_of_an_earlier_stage_come_too_late() -> None:
     rollout = in_stage(Stage.CONTROLLED)
     late = paired(rollout, Stage.SHADOW, pair=Pair(primary=GOOD, twin=FAILED))

@@ -104,6 +104,16 @@ def test_while_it_is_barred_a_probe_may_pass_every_so_often() -> None:
     assert sla_judge.is_barred(probed, SLA, now_ms=since_ms + every_ms + 1)
 
 
+def test_a_clock_that_was_set_back_bars_nobody_until_it_is_there_again() -> None:
+    """Set back by an hour, it had every call of the workflow refused for an hour."""
+    standing, _ = after(*[BAD] * 10)
+    assert standing.breach is not None
+    earlier_ms = standing.breach.since_ms - 3_600_000
+    assert not sla_judge.is_barred(standing, SLA, now_ms=earlier_ms)
+    probed = sla_judge.sent(standing, now_ms=earlier_ms)
+    assert sla_judge.is_barred(probed, SLA, now_ms=earlier_ms + 1)
+
+
 def test_an_alarm_bars_nothing_and_without_a_breach_nothing_is_barred() -> None:
     alarm = Sla(component="c", min_success_rate=0.9, min_samples=1)
     standing, _ = after(BAD, sla=alarm)

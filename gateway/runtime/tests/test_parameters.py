@@ -57,6 +57,35 @@ def test_a_change_makes_the_next_version_which_holds_at_once_for_every_target() 
     assert (live.rules_for(one).version, live.rules_for(one).breaker.open_ms) == (2, 1_500)
 
 
+def test_a_change_holds_once_it_is_on_disk_and_not_before() -> None:
+    """What holds and is lost with the power would be a change that nobody made."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        live, disk = LiveParameters(Parameters()), SlowDisk(store)
+        audit = AuditLog(store, disk, now_ms=lambda: 7)
+        kept = ParameterBook(live, store, durable=disk, audit=audit, clock=ManualClock())
+        asked = ParameterChange(expected_version=1, parameters=QUICK)
+        changing = asyncio.create_task(kept.change(asked, LOCAL))
+        await asyncio.sleep(0)
+        assert (live.current.version, changing.done()) == (1, False)
+        disk.is_synced.set()
+        assert (await changing).version == live.current.version == 2
+
+    asyncio.run(story())
+
+
+class SlowDisk(WriteThrough):
+    """It has synced when the test says so."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.is_synced = asyncio.Event()
+
+    async def synced(self) -> None:
+        await self.is_synced.wait()
+
+
 def test_who_changed_another_version_than_the_newest_is_told_and_changes_nothing() -> None:
     live, kept, audit = book(MemoryStore())
     change(kept, 1, QUICK)
