@@ -14,6 +14,7 @@ from typing import Final
 from acp_spec.sdk.kept_ports import KeptPorts
 
 NOBODYS: Final = KeptPorts()
+SAYS_WITHIN_S: Final = 10.0
 
 
 class Scripted:
@@ -42,7 +43,7 @@ class Scripted:
             except OSError:
                 return
             with connection:
-                connection.settimeout(1)
+                connection.settimeout(SAYS_WITHIN_S)
                 with contextlib.suppress(OSError):
                     self.requests.append(_request(connection))
                     if answer is not None:

@@ -6,6 +6,7 @@ for everybody and without a token.
 
 import asyncio
 import struct
+from collections.abc import Awaitable, Callable
 
 import grpc
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from acp_spec.sdk import steady_grpc
 from acp_spec.sdk.steady_grpc import missing_parts, steady_server
 
+Handler = Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 
@@ -44,6 +46,16 @@ async def echo(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
 async def nap(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
     await asyncio.sleep(0.2)
     return data
+
+
+def napping(asleep: asyncio.Event) -> Handler:
+    """A nap that says when it has begun."""
+
+    async def deep(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
+        asleep.set()
+        return await nap(data, context)
+
+    return deep
 
 
 HANDLERS = {
@@ -120,7 +132,9 @@ def test_a_method_that_is_not_there_is_unimplemented_at_once() -> None:
 
 def test_many_calls_at_once_are_all_answered_and_it_ends_within_its_grace() -> None:
     async def story() -> None:
-        server = steady_server(HANDLERS)
+        asleep = asyncio.Event()
+        deep = grpc.unary_unary_rpc_method_handler(napping(asleep))
+        server = steady_server({**HANDLERS, "/x.Y/Nap": deep})
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -128,8 +142,8 @@ def test_many_calls_at_once_are_all_answered_and_it_ends_within_its_grace() -> N
             sent = [b"%d" % number for number in range(300)]
             assert list(await asyncio.gather(*(method(data) for data in sent))) == sent
             last = asyncio.ensure_future(channel.unary_unary("/x.Y/Nap")(b"last"))
-            await asyncio.sleep(0.05)
-            await server.stop(5)
+            await asleep.wait()
+            await server.stop(15)
             assert await last == b"last"
 
     asyncio.run(asyncio.wait_for(story(), 20))

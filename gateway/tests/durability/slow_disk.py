@@ -11,7 +11,15 @@ SYNC_S = 0.03
 class SlowDisk(ForgetfulStore):
     """What was written when a sync began is on disk once the sync returns, not before."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._one_at_a_time = threading.Lock()
+
     def sync(self) -> None:
+        with self._one_at_a_time:
+            self._sync()
+
+    def _sync(self) -> None:
         self.syncs += 1
         count = len(self._unsynced)
         if self._fail_sync and self.syncs >= self._fail_sync:

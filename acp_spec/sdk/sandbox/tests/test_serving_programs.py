@@ -79,7 +79,7 @@ def test_a_limit_is_named_and_only_a_read_has_surely_done_nothing(
 
 
 def test_the_callers_deadline_ends_the_run_and_is_no_limit() -> None:
-    word = "61.7"
+    word = f"61.{os.getpid()}"
     answer = asked(shell(f"sleep {word}", **READ), timeout_ms=300)
     assert isinstance(answer, ErrorBody)
     assert answer.error.reason == "TIMEOUT"
