@@ -6,6 +6,7 @@ never passes as it is. Pure: what `nearest` says is a value like any other, and 
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -95,7 +96,9 @@ def place(domain: Domain, text: str, *, nearest: Nearest) -> Found:
 
 
 def _guessed(domain: Domain, text: str, *, nearest: Nearest) -> Found:
-    candidates = tuple(nearest(domain, text))[:CANDIDATES_MAX]
+    # What is no number is under no threshold, and no journal could be read that has it.
+    said = (one for one in nearest(domain, text) if not math.isnan(one.confidence))
+    candidates = tuple(said)[:CANDIDATES_MAX]
     best = candidates[0] if candidates else None
     if best is None or best.confidence < domain.threshold or best.value not in domain.values:
         return _refused(candidates)

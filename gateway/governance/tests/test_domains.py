@@ -1,5 +1,6 @@
 """One value and its domain: exact, folded, synonym, nearest, refused; what must not be stored."""
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -54,6 +55,12 @@ def test_the_nearest_counts_from_the_threshold_on_and_says_how_sure_it_was() -> 
     unsure = place(INTENT, "refunds", nearest=guess("REFUND", 0.69))
     assert (unsure.how, unsure.value, unsure.confidence) == (HowMapped.REFUSED, "", 0.69)
     assert unsure.candidates == (Candidate(value="REFUND", confidence=0.69),)
+
+
+def test_a_guess_whose_confidence_is_no_number_is_refused() -> None:
+    """Somebody's model divides by the length of an empty vector: nothing is below what it says."""
+    found = place(INTENT, "x", nearest=guess("REFUND", math.nan))
+    assert (found.how, found.confidence, found.candidates) == (HowMapped.REFUSED, 0.0, ())
 
 
 def test_a_guess_outside_the_domain_is_no_guess_however_sure_it_is() -> None:
