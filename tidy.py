@@ -42,8 +42,11 @@ BANNED_WORDS = {
 }
 
 PURE_FOLDERS = (
-    *("acp_spec/model", "gateway/engine", "gateway/governance", "gateway/expressions"),
-    "gateway/rewards/grounding",
+    "acp_spec/model",
+    "gateway/engine",
+    "gateway/governance",
+    "gateway/expressions",
+    "gateway/rewards",
 )
 PURE_CALLS_BANNED = frozenset({"open", "print", "input", "exec", "eval", "__import__"})
 # What a pure folder may import; a new line here needs a reader's agreement.
@@ -56,8 +59,7 @@ PURE_IMPORTS = frozenset(
         "cel",  # compiled expressions; gateway/expressions bounds them before they run
         *("jsonschema_rs", "jiter"),  # compiled scanners of payloads, offline
         *("acp_spec.model", "acp_spec.bindings", "acp_spec.codec"),
-        *("gateway.engine", "gateway.governance", "gateway.expressions"),
-        "gateway.rewards.grounding",
+        *("gateway.engine", "gateway.governance", "gateway.expressions", "gateway.rewards"),
     }
 )
 

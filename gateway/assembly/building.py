@@ -9,6 +9,7 @@ from gateway.assembly.governing import Measurable, audit_tokens, board_of, evide
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
+from gateway.assembly.rewarding import Rewarding, rewarding_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning_of, review
 from gateway.assembly.unready import reasons, store_damaged, store_failed
@@ -93,6 +94,7 @@ class Gateway:
     unready: set[str]
     rolling: Rolling
     twins: Twins
+    rewarding: Rewarding
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,6 +114,7 @@ class _Ground:
     meaning: Meaning
     unknown: UnknownValues
     fallbacks: Fallbacks
+    rewarding: Rewarding
     unready: set[str]
 
 
@@ -164,6 +167,9 @@ def build(
             clock=clock,
             metrics=metrics,
             session_deadline_ms=settings.deadlines.session_deadline_ms,
+        ),
+        rewarding=rewarding_of(
+            settings.rewards, store, durable=committer, audit=audit, clock=clock
         ),
         unready=unready,
     )
@@ -229,6 +235,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         unready=ground.unready,
         rolling=rolling,
         twins=twins,
+        rewarding=ground.rewarding,
     )
 
 
@@ -248,6 +255,7 @@ def _service(
             streams=Streams(driver, ground.store, sealer=ground.sealer),
             erasing=erasing,
             contexts=contexts,
+            scored=ground.rewarding.scored,
         )
     )
 
@@ -305,6 +313,7 @@ def _services(
         sla=ground.sla,
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit, meaning=ground.meaning),
         drills=_drills(ground, kept.workflows),
+        rewards=ground.rewarding.book,
         unready=lambda: reasons(ground.unready, outbox),
         parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
         targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
@@ -448,7 +457,7 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
             return None
         if found is None or found.state.erased:
             return None
-        return SessionService.record(found.state)
+        return ground.rewarding.scored.record(found.state)
 
     log = ground.outside.trajectories or TrajectoryLog(
         settings.data_dir / "trajectories",

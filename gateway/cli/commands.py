@@ -11,6 +11,7 @@ from gateway.cli import (
     lineage,
     proposals,
     replay_traffic,
+    rewards,
     rollout,
     run,
     semantics,
@@ -36,6 +37,7 @@ app.add_typer(semantics.app, name="semantics")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(replay_traffic.app)
 app.add_typer(fallback.app, name="fallback")
+app.add_typer(rewards.app, name="rewards")
 app.add_typer(doctor.app)
 app.add_typer(contract.app, name="contract")
 app.add_typer(simulate.app)

@@ -5,10 +5,10 @@ where judging was prevented by something else than what is judged, never a 0. `o
 went, never null. Pure: a trajectory in, rewards out.
 """
 
-import enum
 from collections.abc import Iterable
 
 from acp_spec.model.enums import SessionStatus, StepRole
+from acp_spec.model.reward_vector import Validity
 from acp_spec.model.trajectory import (
     Attempt,
     FeedbackRow,
@@ -23,14 +23,6 @@ REFLECTOR = "reflector"
 FEEDBACK = "feedback"
 
 
-class Validity(enum.Enum):
-    """Whether a quality reward may be used."""
-
-    VALID = "VALID"
-    NOT_JUDGED = "NOT_JUDGED"  # the judging itself failed
-    NOT_REACHED = "NOT_REACHED"  # the session ended before it would have been judged
-
-
 def rewards(trajectory: Trajectory, *, reflect_steps: Iterable[str] = ()) -> Rewards:
     """The rewards of a trajectory whose `rewards` are not filled yet.
 
@@ -39,7 +31,7 @@ def rewards(trajectory: Trajectory, *, reflect_steps: Iterable[str] = ()) -> Rew
     return Rewards(
         quality=(
             *_given(trajectory),
-            *_not_judged(trajectory),
+            *not_judged(trajectory),
             *_not_reached(trajectory, reflect_steps),
             *(_from_feedback(row) for row in trajectory.feedback if row.feedback.score is not None),
         ),
@@ -65,7 +57,7 @@ def _from_feedback(row: FeedbackRow) -> QualityReward:
     return QualityReward(name=name, value=given.score, call_id=target.call_id, source=source)
 
 
-def _not_judged(trajectory: Trajectory) -> list[QualityReward]:
+def not_judged(trajectory: Trajectory) -> list[QualityReward]:
     """Reflect calls that ended without a verdict: what they would have judged is not to blame."""
     judged = {row.call_id for row in trajectory.reflections}
     return [
@@ -76,7 +68,7 @@ def _not_judged(trajectory: Trajectory) -> list[QualityReward]:
             call_id=last.call_id,
             source=REFLECTOR,
         )
-        for last in _last_attempts(trajectory)
+        for last in last_attempts(trajectory)
         if last.role == StepRole.REFLECT.value and last.call_id not in judged and last.error
     ]
 
@@ -100,7 +92,7 @@ def _why(attempt: Attempt) -> str:
     return f"{attempt.error.reason}: {attempt.error.message}"
 
 
-def _last_attempts(trajectory: Trajectory) -> list[Attempt]:
+def last_attempts(trajectory: Trajectory) -> list[Attempt]:
     """Each call's highest attempt, in the order in which calls appear."""
     last: dict[str, Attempt] = {}
     for row in trajectory.calls:
@@ -119,11 +111,11 @@ def _operational(trajectory: Trajectory) -> OperationalReward:
         cancelled=status is SessionStatus.CANCELLED,
         attempts=sum(row.sent_at != "" for row in trajectory.calls),
         calls=len({row.call_id for row in trajectory.calls}),
-        duration_ms=_duration_ms(trajectory),
+        duration_ms=duration_ms(trajectory),
     )
 
 
-def _duration_ms(trajectory: Trajectory) -> int:
+def duration_ms(trajectory: Trajectory) -> int:
     """To the end; of a session still open, to the last answer."""
     begun, last = trajectory.opened_at_ms, trajectory.ended_at_ms
     if last is None:

@@ -5,13 +5,13 @@ A session of another tenant is NOT_FOUND. All failures are AcpFailure.
 """
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from acp_spec.bindings.errors import error, refused_by_state
 from acp_spec.codec.json import encode
-from acp_spec.model.enums import Boundary, Mode, SessionStatus, StepRole
+from acp_spec.model.enums import Boundary, Mode, SessionStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.ids import is_session_id
 from acp_spec.model.session import (
@@ -26,7 +26,6 @@ from acp_spec.model.session import (
     SessionView,
     StepResult,
 )
-from acp_spec.model.trajectory import Trajectory
 from gateway.engine import views
 from gateway.engine.contract_checks import output_problem
 from gateway.engine.events import (
@@ -45,9 +44,7 @@ from gateway.engine.states import (
     parse_version,
     version_met,
 )
-from gateway.engine.trajectories import trajectory
 from gateway.governance.meanings import refused_values
-from gateway.rewards.given import rewards
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
@@ -58,6 +55,7 @@ from gateway.runtime.operations import ended_from_callback, result_digest
 from gateway.runtime.output_check import checked_operation
 from gateway.runtime.pages import Pages
 from gateway.runtime.principal import NO_TRACE, Principal, Scope, Trace
+from gateway.runtime.scored import Scored
 from gateway.runtime.streams import Streams
 from gateway.runtime.unknown_values import Seen
 from gateway.runtime.wakeup import Wakeup
@@ -78,6 +76,7 @@ class ServiceParts:
     streams: Streams
     erasing: Erasing
     contexts: ContextMaker
+    scored: Scored = field(default_factory=Scored)
 
 
 class SessionService:
@@ -90,6 +89,7 @@ class SessionService:
         self._streams = parts.streams
         self._erasing = parts.erasing
         self._contexts = parts.contexts
+        self._scored = parts.scored
 
     def close(self) -> None:
         """Open no more sessions: the gateway stops."""
@@ -246,15 +246,7 @@ class SessionService:
     # ---- the record --------------------------------------------------------------------------
 
     async def trajectory(self, session_id: str, principal: Principal) -> bytes:
-        return encode(self.record(await self._tellable(self._find(session_id, principal))))
-
-    @staticmethod
-    def record(state: SessionState) -> Trajectory:
-        """The trajectory with its rewards: what the outbox writes and clients read."""
-        found = trajectory(state)
-        steps = state.workflow.steps if state.workflow else ()
-        judges = [step.name for step in steps if step.role is StepRole.REFLECT]
-        return msgspec.structs.replace(found, rewards=rewards(found, reflect_steps=judges))
+        return encode(self._scored.record(await self._tellable(self._find(session_id, principal))))
 
     async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
         session_id, _, digest = lineage_id.partition(".")

@@ -27,6 +27,11 @@ from gateway.transports.governance_routes import (
 )
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
+from gateway.transports.rewards_routes import (
+    REWARDS_BUILDERS,
+    REWARDS_OPERATIONS,
+    REWARDS_ROUTES,
+)
 from gateway.transports.rollout_routes import (
     ROLLOUT_BUILDERS,
     ROLLOUT_OPERATIONS,
@@ -62,6 +67,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(GOVERNANCE_ROUTES, GOVERNANCE_BUILDERS, GOVERNANCE_OPERATIONS),
     Area(SEMANTICS_ROUTES, SEMANTICS_BUILDERS, SEMANTICS_OPERATIONS),
     Area(FALLBACK_ROUTES, FALLBACK_BUILDERS, FALLBACK_OPERATIONS),
+    Area(REWARDS_ROUTES, REWARDS_BUILDERS, REWARDS_OPERATIONS),
     Area(WORKFLOW_ROUTES, WORKFLOW_BUILDERS, WORKFLOW_OPERATIONS),
 )
 

@@ -31,6 +31,7 @@ from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.replays import ReplayRequest, ReplayResult
+from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.semantics_review import SemanticsReview
 from gateway.runtime.sla_watch import SlaWatch
@@ -156,5 +157,6 @@ class Services:
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay
+    rewards: RewardBook
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

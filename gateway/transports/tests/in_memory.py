@@ -33,6 +33,7 @@ from gateway.board.policy import Policy
 from gateway.engine.catalog import Catalog
 from gateway.governance.domains import nobody
 from gateway.governance.parameters import Parameters
+from gateway.rewards.scoring import Scorer
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.evidence import Evidences
@@ -42,6 +43,7 @@ from gateway.runtime.measuring import Measurer
 from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.replays import ReplayRequest, ReplayResult
+from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollout_versions import (
     ComponentVersions,
     PolicyVersions,
@@ -331,6 +333,9 @@ class House:
             components=self.components,
             rollouts=Rollouts(rolled, versions),
             replays=NoReplays(),
+            rewards=RewardBook(
+                Scorer(), store, durable=durable, audit=audit, now_ms=self.clock.now_ms
+            ),
             workflows=workflows,
             tokens=Tokens(store, durable, clock=self.clock, chance=SeededChance(7)),
             audit=audit,

@@ -1,0 +1,42 @@
+"""Rewards, wired: the rules that hold, where they are kept, and the file they may come from."""
+
+from dataclasses import dataclass
+
+from gateway.board.audit import AuditLog
+from gateway.config.rewards import RewardSettings
+from gateway.rewards.scoring import Scorer
+from gateway.runtime.clock import Clock
+from gateway.runtime.reward_file import RewardFile
+from gateway.runtime.reward_rules import RewardBook
+from gateway.runtime.scored import Scored
+from gateway.stores.durable import Durable
+from gateway.stores.ports import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewarding:
+    """The rewards of one gateway; `file` is started and closed with it."""
+
+    scored: Scored
+    book: RewardBook
+    file: RewardFile | None = None
+
+    def start(self) -> None:
+        if self.file is not None:
+            self.file.start()
+
+    async def close(self) -> None:
+        if self.file is not None:
+            await self.file.close()
+
+
+def rewarding_of(
+    settings: RewardSettings, store: Store, *, durable: Durable, audit: AuditLog, clock: Clock
+) -> Rewarding:
+    """What rewards are made by from the first session on: the rules that held when it stopped."""
+    scorer = Scorer()
+    book = RewardBook(scorer, store, durable=durable, audit=audit, now_ms=clock.now_ms)
+    file = None
+    if settings.rules_file is not None:
+        file = RewardFile(settings.rules_file, book, every_ms=settings.reload_ms)
+    return Rewarding(scored=Scored(scorer), book=book, file=file)

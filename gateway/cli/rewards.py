@@ -1,0 +1,170 @@
+"""`acp rewards`: check rules, see what holds, and score history again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
+from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
+
+if TYPE_CHECKING:
+    from acp_spec.model.trajectory import Trajectory
+    from gateway.rewards.rules import RewardRules, Rule
+    from gateway.runtime.reward_rules import RulesPage
+
+RULES = "/v1/rewards/rules"
+
+app = typer.Typer(help="Reward rules and what they make of sessions.", no_args_is_help=True)
+
+RulesFile = Annotated[Path, typer.Argument(help="A rules file, YAML or JSON.")]
+
+
+@app.callback()
+def _group() -> None:
+    """A group of its own, so that `check` is a word of the command line."""
+
+
+@app.command("check")
+def check(file: RulesFile, as_json: JsonFlag = False) -> None:
+    """Check a rules file; nothing is stored and no gateway is asked."""
+    from acp_spec.model.session import Validation
+    from gateway.cli.workflow_source import read_text
+    from gateway.rewards.rules import RewardRules
+    from gateway.rewards.rules_file import parse_rules
+
+    out = Output(json=as_json)
+    with reporting(out):
+        found = parse_rules(read_text(file).encode())
+    if not isinstance(found, RewardRules):
+        lines = [f"{file}:{p.line}:{p.column}: {p.path}: {p.message}" for p in found]
+        verdict = Validation(valid=False, problems=found)
+        out.value(verdict, text="\n".join([*lines, "not valid"]))
+        raise typer.Exit(Exit.FAILED)
+    if as_json:
+        out.value(Validation(valid=True))
+        return
+    _table(out, found)
+
+
+@app.command("put")
+def put(
+    file: RulesFile,
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Store the rules and let them hold, while the gateway runs."""
+    from gateway.cli.workflow_source import read_text
+    from gateway.runtime.reward_rules import RulesPage
+
+    out = Output(json=as_json)
+    with connected(out, gateway, token=token) as remote:
+        _page(out, remote.operate(RulesPage, f"PUT {RULES}", body=read_text(file)))
+
+
+@app.command("drop")
+def drop(
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT, token: Token = "", as_json: JsonFlag = False
+) -> None:
+    """Let no rules hold: rewards are as given from now on. Stored versions stay."""
+    from gateway.runtime.reward_rules import RulesPage
+
+    out = Output(json=as_json)
+    with connected(out, gateway, token=token) as remote:
+        _page(out, remote.operate(RulesPage, f"DELETE {RULES}"))
+
+
+@app.command("show")
+def show(
+    session: Annotated[
+        str, typer.Argument(help="A session's id: its rewards. Left out: the rules that hold.")
+    ] = "",
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """The rules that hold and every stored version, or the rewards of one session."""
+    from acp_spec.model.trajectory import Trajectory
+    from gateway.runtime.reward_rules import RulesPage
+
+    out = Output(json=as_json)
+    with connected(out, gateway, token=token) as remote:
+        if session:
+            _rewards(out, remote.ask(Trajectory, "get_trajectory", session))
+        else:
+            _page(out, remote.operate(RulesPage, f"GET {RULES}"))
+
+
+def _page(out: Output, page: "RulesPage") -> None:
+    from acp_spec.model.times import rfc3339
+
+    if out.json:
+        out.value(page)
+        return
+    holds = page.holds
+    out.rows(
+        page.versions,
+        columns=("rules", "version", "digest", "stored at", "by", "holds"),
+        cells=lambda one: (
+            one.ref.name,
+            one.ref.version,
+            one.ref.digest[:12],
+            rfc3339(one.stored_at_ms),
+            one.by,
+            "holds" if one.holds else "",
+        ),
+        title=f"{holds.name}@{holds.version} holds" if holds else "no rules hold: as given",
+    )
+    if page.refused is not None:
+        out.note(f"refused, from {page.refused.by} at {rfc3339(page.refused.at_ms)}:")
+        out.note("\n".join(page.refused.problems))
+
+
+def _rewards(out: Output, found: "Trajectory") -> None:
+    vector = found.rewards.vector
+    if out.json or vector is None:
+        out.value(found.rewards)
+        return
+    rows = [
+        (one.step, one.action, one.quality, f"{one.operational:g}", f"{one.shaped:g}")
+        for one in vector.step
+    ]
+    rows.append(("session", "", vector.session.quality, f"{vector.session.operational:g}", ""))
+    rows.append(
+        ("long term", "", vector.long_term.quality, f"{vector.long_term.operational:g}", "")
+    )
+    out.rows(
+        rows,
+        columns=("of", "action", "quality", "operational", "shaped"),
+        cells=lambda one: (
+            one[0],
+            one[1],
+            f"{one[2].validity.value}: {one[2].reason}"
+            if one[2].value is None
+            else f"{one[2].value:g}",
+            one[3],
+            one[4],
+        ),
+        title=f"{vector.rules.name}@{vector.rules.version}, as of {vector.as_of}",
+    )
+    for problem in vector.problems:
+        out.note(problem)
+
+
+def _table(out: Output, rules: "RewardRules") -> None:
+    ref = rules.ref
+    out.rows(
+        rules.rules,
+        columns=("rule", "kind", "each", "part", "when", "worth"),
+        cells=_cells,
+        title=f"{ref.name}@{ref.version} {ref.digest[:12]}: valid",
+    )
+
+
+def _cells(rule: "Rule") -> tuple[str, ...]:
+    from gateway.rewards.rules import RuleKind
+
+    words = ("", "") if rule.kind is RuleKind.SHAPING else (rule.each.value, rule.part.value)
+    when = rule.when.text if rule.when is not None else ""
+    return (rule.name, rule.kind.value, *words, when, rule.worth.text)
