@@ -4,6 +4,7 @@ Real processes all the way. A rules file is changed under the gateway's eyes.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +88,7 @@ def until(look: Callable[[], bool]) -> None:
     give_up_at = time.monotonic() + DEADLINE_S
     while not look():
         assert time.monotonic() < give_up_at, "it never happened"
+        threading.Event().wait(0.02)
 
 
 def lines(data_dir: Path) -> list[Any]:
