@@ -91,6 +91,13 @@ def until(look: Callable[[], bool]) -> None:
         threading.Event().wait(0.02)
 
 
+def replace(file: Path, text: str) -> None:
+    """At once: whoever looks at the file never sees half of it, nor an empty one."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
+
+
 def lines(data_dir: Path) -> list[Any]:
     """Whole lines of the trajectory log."""
     text = "".join(f.read_text() for f in sorted((data_dir / "trajectories").rglob("*.jsonl")))
@@ -152,11 +159,11 @@ def test_a_file_that_becomes_wrong_keeps_the_rules_that_held_and_says_why(
             return client.get(RULES).json
 
         until(lambda: bool(page().get("holds")))
-        rules.write_text((STARS % "1.1.0").replace("kind: cost", "kind: coast"))
+        replace(rules, (STARS % "1.1.0").replace("kind: cost", "kind: coast"))
         until(lambda: bool(page().get("refused")))
         assert page()["holds"]["version"] == "1.0.0"
         assert "'coast' is not one of outcome, cost, shaping" in page()["refused"]["problems"][0]
-        rules.write_text(STARS % "1.1.0")
+        replace(rules, STARS % "1.1.0")
         until(lambda: page()["holds"]["version"] == "1.1.0")
         refused = client.call("PUT", RULES, body=(STARS % "2.0.0").encode())
         assert (refused.status, refused.reason) == (400, "RULES_IN_A_FILE")
