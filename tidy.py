@@ -83,7 +83,6 @@ BROAD_EXCEPT_FILES: dict[str, str] = {
 LIVING_MODULES: dict[str, str] = {
     "reference_components.scratchpad.program.evaluate": "the program that runs in the sandbox",
     "acp_spec.sdk.warden.watch": "a process of its own, started by acp_spec.sdk.sandbox",
-    "gateway.rewards.grounding.claims": "rules and their evaluation; trajectories take them next",
     "gateway.stores.reader": "the trainer's door",
     "gateway.stores.forgetful": "a power cut, shipped for whoever tests what stands on a store",
 }

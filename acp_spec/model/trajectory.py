@@ -11,6 +11,7 @@ from acp_spec.model.calls import Claim, LlmCall, Reward
 from acp_spec.model.context import Signals
 from acp_spec.model.enums import Effect, SessionStatus, SideEffect
 from acp_spec.model.errors import AcpError
+from acp_spec.model.grounding import Grounding
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.plan import Plan
 from acp_spec.model.recovery import Option, PolicyRef, Trigger
@@ -229,6 +230,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: Payload = ABSENT
     error: AcpError | None = None
     claims: tuple[Claim, ...] = ()
+    grounding: Grounding | None = None
     gaps: tuple[Gap, ...] = ()
     opened_at: str = ""
     ended_at: str = ""

@@ -134,7 +134,7 @@ def _recorded(source: Path, *, limit: int) -> Iterator["Trajectory"]:
     from gateway.stores.reader import FolderUnreadable, TrajectoryReader
 
     try:
-        for number, one in enumerate(TrajectoryReader(source)):
+        for number, one in enumerate(TrajectoryReader(source, reviewed_only=False)):
             if limit and number >= limit:
                 return
             yield one

@@ -11,6 +11,7 @@ import msgspec
 from acp_spec.model.times import parse_rfc3339
 from acp_spec.model.trajectory import Rewards, Trajectory
 from gateway.rewards.given import rewards
+from gateway.rewards.grounding.charging import grounding_reward
 from gateway.rewards.rules import RewardRules
 from gateway.rewards.vector import vector
 
@@ -24,6 +25,8 @@ class Scorer:
     def score(self, trajectory: Trajectory, *, reflect_steps: Iterable[str] = ()) -> Rewards:
         """The rewards of a trajectory whose `rewards` are not filled yet."""
         given = rewards(trajectory, reflect_steps=reflect_steps)
+        found = grounding_reward(trajectory.grounding)
+        given = msgspec.structs.replace(given, quality=(*given.quality, *found))
         if self.rules is None:
             return given
         made = vector(trajectory, self.rules, as_of_ms=newest_ms(trajectory))

@@ -1,7 +1,8 @@
 """The trainer's one door: trajectories from a data directory, or from any folder that holds them.
 
 Reads JSON lines (`*.jsonl`, `*.jsonl.zst`) while a gateway may still write. What cannot be used is
-counted and located, never silently gone. Imports no engine and no runtime, and never writes.
+counted and located, never silently gone. A session that waits for a person's review is left out and
+counted too. Imports no engine and no runtime, and never writes.
 """
 
 import io
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from acp_spec.model.grounding import Review
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
 from gateway.stores.trajectory_log import FOLDER
 
@@ -38,6 +40,8 @@ class ReadCounts:
     torn: int = 0
     malformed: int = 0
     quarantined: int = 0
+    unreviewed: int = 0
+    """Sessions that the hallucination guard put up for review, and nobody has judged yet."""
     places: list[str] = field(default_factory=list)
     """`file:line: why`, for those torn, malformed or quarantined."""
 
@@ -62,11 +66,14 @@ class TrajectoryReader:
 
     `newest_only`: of a session that stands there several times (its end, then late feedback) only
     the highest sequence, once. That takes a first pass over the files and ~250 bytes a session.
+    `reviewed_only`: without those whose answer a person must look at first (R16); once reviewed
+    they come with the review's score as their `grounding.label`. Training never switches it off.
     """
 
-    def __init__(self, path: Path, *, newest_only: bool = True) -> None:
+    def __init__(self, path: Path, *, newest_only: bool = True, reviewed_only: bool = True) -> None:
         self._path = path
         self._newest_only = newest_only
+        self._reviewed_only = reviewed_only
         self.counts = ReadCounts()
 
     def __iter__(self) -> Iterator[Trajectory]:
@@ -94,11 +101,15 @@ class TrajectoryReader:
             self.counts.superseded += 1
             return None
         try:
-            return _decoder.decode(line.data)
+            trajectory = _decoder.decode(line.data)
         except msgspec.DecodeError as error:
             known = head.schema_version == SCHEMA_VERSION
             self._reject("malformed" if known else "quarantined", line, why=str(error))
             return None
+        if self._reviewed_only and _waits_for_review(trajectory):
+            self.counts.unreviewed += 1
+            return None
+        return trajectory
 
     def _reject(self, kind: str, line: _Line, *, why: str) -> None:
         setattr(self.counts, kind, getattr(self.counts, kind) + 1)
@@ -111,6 +122,11 @@ _Place = tuple[int, str, int]
 
 _decoder = msgspec.json.Decoder(Trajectory)
 _head_decoder = msgspec.json.Decoder(Head)
+
+
+def _waits_for_review(trajectory: Trajectory) -> bool:
+    found = trajectory.grounding
+    return found is not None and found.review is Review.WAITING
 
 
 def trajectory_files(path: Path) -> list[Path]:

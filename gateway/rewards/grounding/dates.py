@@ -54,6 +54,7 @@ TIME: Final = re.compile(
     r"|(?<![\w:.])(?P<only>\d{1,2})\s?(?P<side>[ap])\.?m\b",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:T(\d{2})(\d{2})(\d{2})Z?)?")
 _EPOCH_MS = range(946_684_800_000, 4_102_444_800_000)
 """From 2000 to 2100: an integer in it, in a field named as a time, is one."""
@@ -93,6 +94,8 @@ class When:
 def when_of(text: str, *, name: str = "") -> When | None:
     """The moment that a source's whole text is; `name` tells a number of milliseconds apart."""
     text = text.strip()
+    if not _DIGIT.search(text):
+        return None
     found = DATE.fullmatch(text)
     if found is not None:
         return readings(found)[0] if readings(found) else None

@@ -4,6 +4,7 @@ A pointer that leads nowhere is a missing source. A scalar is one fact, a small 
 per leaf; what is longer than `SOURCE_CHARACTERS_MAX` is no source that a person could check either.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -68,7 +69,7 @@ class Fact:
     is_value: bool = False
 
     @property
-    def words(self) -> list[str]:
+    def words(self) -> tuple[str, ...]:
         return name_words(self.name)
 
 
@@ -76,6 +77,8 @@ class TooLong(Exception):
     """The source exists, but is more than can be checked."""
 
 
+_NUMERIC: Final = re.compile(rb'"?[-+\d\[{]')
+"""Only a number, perhaps in a string or deeper, needs the unit that stands beside it."""
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 _raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -113,7 +116,8 @@ def facts_of(pointer: str, text: bytes, *, calls: Settled) -> list[Fact]:
     if len(text.decode("utf-8", "replace")) > SOURCE_CHARACTERS_MAX:
         raise TooLong(f"{len(text)} bytes")
     value: Value = _decoder.decode(text)
-    return _leaves(pointer, value, beside=_beside(pointer, calls), name="")
+    beside = _beside(pointer, calls) if _NUMERIC.match(text) else {}
+    return _leaves(pointer, value, beside=beside, name="")
 
 
 def value_of(text: bytes) -> Value:

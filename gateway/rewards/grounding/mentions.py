@@ -70,6 +70,7 @@ class Mentions:
 
 
 NO_MENTIONS: Final = Mentions()
+_DIGIT = re.compile(r"\d")
 _CODE = re.compile(
     r"(?<![\w.])(?:[*•xX#]{2,}[ -]?\d{2,}|(?=[\w./#:-]*\d)(?=[\w./#:-]*[A-Za-z])"
     r"[A-Za-z0-9](?:[\w]|[./#:-](?=\w))*)"
@@ -100,6 +101,8 @@ _JOINED: Final = (Dimension.TIME, Dimension.LENGTH, Dimension.MASS)
 
 def mentions_of(text: str) -> Mentions:
     """Everything in `text` that can be looked up, in its order."""
+    if not _DIGIT.search(text):
+        return Mentions(tuple(_worded(text)))
     left = list(text)
     moments = [*_dates(text, left), *_times("".join(left), left)]
     codes = _codes("".join(left), left)

@@ -4,6 +4,7 @@ Within a dimension, `factor` leads to its base unit. Money keeps its currency ap
 currencies are never equal here, whatever the rate of the day. KB may be 1000 or 1024 bytes.
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -84,6 +85,8 @@ _CODES: Final = (
 )
 CURRENCIES: Final = frozenset(_CODES.split())
 _NO_MINOR: Final = frozenset(["CLP", "ISK", "JPY", "KRW", "VND"])
+_NAMES_KEPT: Final = 1024
+"""Names of members read before: the same ones come in every session."""
 _SIGNS: Final = {"£": "GBP", "€": "EUR", "$": "$", "us$": "USD", "¥": "JPY", "₹": "INR"}
 _MONEY_WORDS: Final = {
     **dict.fromkeys(("pound", "pounds", "sterling"), "GBP"),
@@ -146,6 +149,7 @@ def unit_named(text: str) -> Unit | None:
     return _WORDS.get(text.strip().strip(".").lower())
 
 
+@functools.lru_cache(maxsize=_NAMES_KEPT)
 def unit_of_name(name: str) -> Unit | None:
     """What the name of a member says: `delivery_days`, `fee_cents`, `sizeBytes`."""
     words = name_words(name)
@@ -161,9 +165,11 @@ def unit_of_name(name: str) -> Unit | None:
     return None
 
 
-def name_words(name: str) -> list[str]:
+@functools.lru_cache(maxsize=_NAMES_KEPT)
+def name_words(name: str) -> tuple[str, ...]:
     """`pinTriesLeft` and `pin_tries_left` as words in lower case."""
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%£€$]", name)]
+    found = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[%£€$]", name)
+    return tuple(word.lower() for word in found)
 
 
 def same_currency(one: str, other: str) -> bool:

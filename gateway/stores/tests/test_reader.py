@@ -105,6 +105,26 @@ def test_a_newer_minor_version_is_read_if_it_only_adds(tmp_path: Path) -> None:
     assert (reader.counts.quarantined, reader.counts.malformed) == (1, 0)
 
 
+def test_a_session_that_waits_for_review_stays_out_until_it_is_reviewed(tmp_path: Path) -> None:
+    waiting = {"review": "WAITING", "review_reasons": ["claim 0: no"], "penalties": 1}
+    _write(tmp_path, "1.jsonl", _line("a", 1, grounding=waiting), _line("b", 1, grounding=None))
+    found, reader = _read(tmp_path)
+    assert found == [("b", 1)]
+    assert (reader.counts.unreviewed, reader.counts.read, reader.counts.places) == (1, 1, [])
+    everything = TrajectoryReader(tmp_path, reviewed_only=False)
+    assert len(list(everything)) == 2
+    assert everything.counts.unreviewed == 0
+
+    done = {**waiting, "review": "DONE", "label": 0.25}
+    _write(tmp_path, "2.jsonl", _line("a", 2, grounding=done))
+    found, reader = _read(tmp_path)
+    assert found == [("b", 1), ("a", 2)]
+    assert reader.counts.unreviewed == 0
+    (_, reviewed) = TrajectoryReader(tmp_path)
+    assert reviewed.grounding is not None
+    assert reviewed.grounding.label == 0.25
+
+
 def test_packed_files_are_read_and_a_cut_one_up_to_the_cut(tmp_path: Path) -> None:
     zstandard = pytest.importorskip("zstandard")
     lines = [_line(f"s{number:05d}") for number in range(3000)]

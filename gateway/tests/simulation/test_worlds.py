@@ -115,7 +115,7 @@ def test_trajectories_are_written_as_a_gateway_writes_them_and_recover_by_the_po
         check=True,
     )
     told = json.loads(done.stdout.splitlines()[-1])
-    reader = TrajectoryReader(out)
+    reader = TrajectoryReader(out, reviewed_only=False)
     read = list(reader)
     assert not reader.counts.places
     assert 0.8 * told["sessions"] < len(read) <= told["sessions"]
