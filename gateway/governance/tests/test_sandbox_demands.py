@@ -85,6 +85,13 @@ def test_only_actions_that_a_line_is_about_are_held_to_it() -> None:
     assert refusal(None, card(None), action="python.run") is None
 
 
+def test_every_line_that_is_about_an_action_holds() -> None:
+    wanted = demands("sandbox: {python.*: {guards: []}, python.run: {guards: [NETWORK]}}")
+    found = refusal(wanted, card(None), action="python.run")
+    assert found is not None
+    assert "no NETWORK" in found.message
+
+
 @given(st.sets(st.sampled_from(list(Guard))), st.sets(st.sampled_from(list(Guard))))
 def test_more_guards_never_turn_a_yes_into_a_no(offered: set[Guard], more: set[Guard]) -> None:
     wanted = SandboxDemands(lines=(Demand(action="*", guards=tuple(Guard)[::3]),))
