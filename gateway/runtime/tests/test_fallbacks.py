@@ -10,7 +10,7 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Mode, SessionStatus
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import payload
-from acp_spec.model.session import SessionView
+from acp_spec.model.session import FinishRequest, SessionView
 from acp_spec.model.trajectory import FallbackRow, Trajectory
 from gateway.engine.replay import check
 from gateway.engine.tests.stage import ONE_ACTION, failed, gave
@@ -230,6 +230,22 @@ def test_manual_sessions_go_their_own_way() -> None:
         await bank.trip()
         session = await bank.house.open(WORKFLOW, mode=Mode.MANUAL)
         assert bank.house.state(session).opened.fallback is None
+
+    run(story())
+
+
+def test_what_a_person_finished_by_hand_says_nothing_of_the_components() -> None:
+    async def story() -> None:
+        bank = Bank()
+        bank.breaks()
+        for _ in range(2):
+            await bank.ask()
+        session = await bank.house.open(WORKFLOW, mode=Mode.MANUAL)
+        done = FinishRequest(output=payload(b'{"to":"me"}'))
+        view = await bank.house.service.finish(session, done, principal=LOCAL)
+        assert view.status is SessionStatus.SUCCEEDED
+        await bank.ask()
+        assert await bank.standing() is Standing.RULES, "three in a row, whatever was by hand"
 
     run(story())
 
