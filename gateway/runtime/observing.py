@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from acp_spec.model.enums import SessionStatus
+from gateway.engine import fallback_blame
 from gateway.engine.events import (
     AnyEvent,
     AttemptEnded,
@@ -161,6 +162,8 @@ class Telemetry:
         opened = state.opened
         open_ms = event.at_ms - opened.at_ms
         self._metrics.session_ended(opened.workflow, event.status.value, open_ms=open_ms)
+        for component, to_blame in fallback_blame.of_session(state):
+            self._metrics.took_part(component, to_blame=to_blame)
         if event.status is not SessionStatus.SUCCEEDED:
             log.info(
                 "session_ended",

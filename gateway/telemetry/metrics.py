@@ -80,6 +80,12 @@ class Metrics:
         self._decisions = self._counts(
             "recovery_decisions", "Recovery decisions", "trigger", "option"
         )
+        self._component_sessions = self._counts(
+            "component_sessions", "Sessions a component took part in", "component"
+        )
+        self._component_fallbacks = self._counts(
+            "component_fallbacks", "Of those, which fell back because of it", "component"
+        )
         self._refusals = self._counts("refusals", "Requests the gateway refused", "reason")
         self._sla_breaches = self._counts(
             "sla_breaches", "Breaches of a contract's SLA", "workflow", "component", "demand"
@@ -124,6 +130,11 @@ class Metrics:
         """A session reached its terminal status."""
         self._ended.at(workflow, status).add()
         self._session_s.at(workflow).add(open_ms / 1000)
+
+    def took_part(self, component: str, *, to_blame: bool) -> None:
+        """A session ended in which this component had calls; `to_blame`: it is why it fell back."""
+        self._component_sessions.at(component).add()
+        self._component_fallbacks.at(component).add(to_blame)
 
     def attempt_ended(self, measure: AttemptMeasure) -> None:
         """An attempt has its one terminal event."""
