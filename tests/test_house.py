@@ -94,9 +94,21 @@ def test_every_library_that_is_imported_is_declared() -> None:
         if not source.path.startswith(OTHER_ENGINES)
         for _, name in tidy.imports_of(source)
         if (top := name.partition(".")[0]) not in ours
-        and not names(distributions.get(top, [])) & (dev if is_for_developers(source) else core)
+        and not names(distributions.get(top, []))
+        & (dev if is_for_developers(source) else core | extras_of(source))
     }
     assert undeclared == set()
+
+
+def extras_of(source: tidy.Source) -> set[str]:
+    """What this file may import beyond what everybody installs."""
+    optional = PROJECT["project"]["optional-dependencies"]
+    found = (optional[extra] for place, extra in EXTRAS.items() if source.path.startswith(place))
+    return {name for one in found for name in names(one)}
+
+
+EXTRAS = {"gateway/insight/": "insight", "gateway/cli/insight_windows.py": "insight"}
+"""Places that need an extra, told apart so that nothing else comes to."""
 
 
 def is_for_developers(source: tidy.Source) -> bool:

@@ -134,6 +134,13 @@ def test_pure_folders_reach_nothing_outside(line: str) -> None:
     assert rules("gateway/runtime/a.py", f"{GOOD}{line}\n") == []
 
 
+def test_what_one_pure_folder_may_import_the_others_may_not() -> None:
+    text = f"{GOOD}import numpy as np\n"
+    assert rules("gateway/insight/a.py", text) == []
+    assert set(rules("gateway/engine/a.py", text)) == {"purity"}
+    assert set(rules("gateway/insight/a.py", f"{GOOD}import random\n")) == {"purity"}
+
+
 @pytest.mark.parametrize(
     "line",
     [

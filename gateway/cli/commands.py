@@ -8,6 +8,7 @@ from gateway.cli import (
     doctor,
     fallback,
     governance,
+    insight,
     lineage,
     proposals,
     replay_traffic,
@@ -35,6 +36,7 @@ app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")
 app.add_typer(semantics.app, name="semantics")
 app.add_typer(rollout.app, name="rollout")
+app.add_typer(insight.app, name="insight")
 app.add_typer(replay_traffic.app)
 app.add_typer(fallback.app, name="fallback")
 app.add_typer(rewards.app, name="rewards")

@@ -34,7 +34,8 @@ def test_help_imports_no_server_and_no_client() -> None:
     program = (
         "import sys\nsys.argv = ['acp', '--help']\nfrom gateway.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'uvicorn', 'grpc', 'httpx', 'rocksdict', 'pydantic', 'google.protobuf'}\n"
+        "heavy = {'uvicorn', 'grpc', 'httpx', 'rocksdict', 'pydantic', 'google.protobuf', "
+        "'numpy'}\n"
         "print(sorted(heavy & sys.modules.keys()))\n"
     )
     ran = subprocess.run(
