@@ -54,6 +54,12 @@ def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) 
     assert "--report" in done.output
 
 
+def about_this(err: str) -> list[str]:
+    """What was written; without gRPC's word on connections of other tests, which end when they
+    like."""
+    return [line for line in err.splitlines() if "Got goaway" not in line]
+
+
 @pytest.mark.parametrize("bind", ["nonsense", "127.0.0.1", ":0", "127.0.0.1:99999", "h:-1", "h:x"])
 def test_an_address_that_is_none_is_one_clear_error(
     bind: str, capfd: pytest.CaptureFixture[str]
@@ -62,7 +68,7 @@ def test_an_address_that_is_none_is_one_clear_error(
     done = RUNNER.invoke(app, ["conformance", "--transport", "attach", "--attach-bind", bind])
     assert done.exit_code == 2, done.output
     assert "write host:port" in done.output
-    assert capfd.readouterr().err == ""
+    assert about_this(capfd.readouterr().err) == []
 
 
 def test_an_address_that_is_taken_or_elsewhere_is_one_clear_error(
@@ -77,7 +83,7 @@ def test_an_address_that_is_taken_or_elsewhere_is_one_clear_error(
             done = RUNNER.invoke(app, asked)
             assert done.exit_code == 2, done.output
             assert f"{bind} cannot be bound" in done.output
-    assert capfd.readouterr().err == ""
+    assert about_this(capfd.readouterr().err) == []
 
 
 def test_a_command_that_ends_at_once_is_told_at_once_and_not_waited_for() -> None:

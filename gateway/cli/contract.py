@@ -58,7 +58,8 @@ def check(
 ) -> None:
     """Schema check; with --target also cases and a bounded load against the SLA. Exit 1: it fails.
 
-    A workflow's file is stored at the target, as `acp workflows put` does, and not activated.
+    A workflow's file is stored at the target, as `acp workflows put` does, and not activated unless
+    it is the first version of its name.
     """
     out = Output(json=as_json)
     wanted = _Wanted(cases=cases, load=load, seconds=seconds, given=given, input_file=input_file)

@@ -10,6 +10,7 @@ from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connecte
 
 if TYPE_CHECKING:
     from acp_spec.model.trajectory import Trajectory
+    from gateway.rewards.means import Mean
     from gateway.rewards.rules import RewardRules, Rule
     from gateway.runtime.reward_rules import RulesPage
 
@@ -17,6 +18,10 @@ RULES = "/v1/rewards/rules"
 
 app = typer.Typer(help="Reward rules and what they make of sessions.", no_args_is_help=True)
 
+Records = Annotated[
+    Path,
+    typer.Option("--from", help="A gateway's data directory, or any folder of trajectories."),
+]
 RulesFile = Annotated[Path, typer.Argument(help="A rules file, YAML or JSON.")]
 
 
@@ -94,6 +99,85 @@ def show(
             _rewards(out, remote.ask(Trajectory, "get_trajectory", session))
         else:
             _page(out, remote.operate(RulesPage, f"GET {RULES}"))
+
+
+@app.command("rescore")
+def rescore(
+    source: Records,
+    rules: Annotated[Path, typer.Option(help="The rules file to score by.")],
+    as_of: Annotated[
+        str, typer.Option(help="Only what was known then (RFC 3339); the newest record's time.")
+    ] = "",
+    to: Annotated[
+        Path | None, typer.Option(help="File to write; rewards/... in a data directory.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score recorded sessions again; writes one file beside, and touches nothing that was."""
+    from gateway.cli.rewards_history import Wanted, rules_in, time_of
+    from gateway.cli.rewards_history import rescore as score_again
+
+    out = Output(json=as_json)
+    with reporting(out), out.progress("scoring"):
+        wanted = Wanted(source=source, rules=rules_in(rules), as_of_ms=time_of(as_of), to=to)
+        made = score_again(wanted)
+    if as_json:
+        out.value(made)
+        return
+    _means(out, made.means, title=f"{made.rules.name}@{made.rules.version} as of {made.as_of}")
+    state = "written" if made.is_new else "there already with the same bytes"
+    out.note(f"{made.sessions} sessions in {made.file} ({state}), SHA-256 {made.sha256}")
+    if made.not_known_yet:
+        out.note(f"{made.not_known_yet} sessions are left out: not all of them was known then")
+    if made.unusable:
+        out.note(f"{made.unusable} lines could not be read")
+
+
+@app.command("means")
+def means(source: Records, as_json: JsonFlag = False) -> None:
+    """Mean rewards per version with the share that could not be judged, and rates of feedback."""
+    from gateway.cli.rewards_history import figures
+
+    out = Output(json=as_json)
+    with reporting(out), out.progress("reading"):
+        found = figures(source)
+    if as_json:
+        out.value(found)
+        return
+    _means(
+        out, found.means, title=f"{found.sessions} sessions, {found.without_rules} without rules"
+    )
+    out.rows(
+        found.rates,
+        columns=("feedback", "version", "rate", "drawn", "volunteered, not counted"),
+        cells=lambda one: (
+            one.kind.value,
+            one.version,
+            _figure(one.value),
+            str(one.drawn),
+            str(one.volunteered),
+        ),
+    )
+
+
+def _means(out: Output, rows: "tuple[Mean, ...]", *, title: str) -> None:
+    out.rows(
+        rows,
+        columns=("of", "version", "quality", "judged", "missing", "operational"),
+        cells=lambda one: (
+            one.of,
+            one.version,
+            _figure(one.value),
+            str(one.judged),
+            f"{one.missing_share:.1%}",
+            _figure(one.operational),
+        ),
+        title=title,
+    )
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
 
 
 def _page(out: Output, page: "RulesPage") -> None:

@@ -31,6 +31,9 @@ from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
 
 TICK_S: Final = 0.25
+WATCHED_MS_MAX: Final = 2_000.0
+"""A look that comes later than this found a gateway that had been stopped (a paused container, a
+debugger): nobody watched for the rest of that time."""
 """How often rollouts are judged: a proven harm goes on for no longer than that."""
 KEEP_S: Final = 1.0
 """How often a stage's clock goes to disk: a kill takes back no more of it."""
@@ -234,7 +237,7 @@ class Rollouts:
     async def tick(self) -> None:
         """Judge every running rollout once."""
         now_ms = self._clock.monotonic_ms()
-        elapsed_ms, self._looked_ms = now_ms - self._looked_ms, now_ms
+        elapsed_ms, self._looked_ms = min(now_ms - self._looked_ms, WATCHED_MS_MAX), now_ms
         is_time_to_keep = now_ms - self._kept_ms >= KEEP_S * 1000
         if is_time_to_keep:
             self._kept_ms = now_ms

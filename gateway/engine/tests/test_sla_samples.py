@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from acp_spec.bindings.errors import error
-from acp_spec.model.enums import Boundary, SideEffect
+from acp_spec.model.enums import Boundary, SessionStatus, SideEffect
 from acp_spec.model.errors import AcpError, Reason
-from gateway.engine.events import AttemptEnded, OperationEnded, SessionEnded
-from gateway.engine.sla_samples import call_sample, session_samples
-from gateway.engine.states import CallState
+from gateway.engine.events import AttemptEnded, OperationEnded, Refused, SessionEnded
+from gateway.engine.sla_samples import BAR, call_sample, session_samples
+from gateway.engine.states import AttemptState, CallState
 from gateway.engine.tests.casting import Cast
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
@@ -129,6 +129,26 @@ def test_where_no_call_failed_planner_and_executors_gave_what_was_not_good_enoug
         "observer": False,
         "reflector": False,
     }
+
+
+@pytest.mark.parametrize("why", ["cancelled", "barred"])
+def test_a_session_that_was_cancelled_or_barred_says_nothing_of_fallbacks(why: str) -> None:
+    """A breach that bars calls and ends sessions with their fallback would keep itself alive."""
+    lines = troupe(judge=judged("FALLBACK"))
+    play = Play(workflow_of(FALLING), CATALOG, Cast(component=lines)).open().run(until_ms=20_000)
+    (last,) = (event for event in play.journal if isinstance(event, SessionEnded))
+    assert list(session_samples(play.state, last))
+    if why == "cancelled":
+        last = msgspec.structs.replace(last, status=SessionStatus.CANCELLED)
+    else:
+        call_id, call = next(iter(play.state.calls.items()))
+        refused = Refused(
+            at_ms=0, call_id=call_id, attempt=2, error=error(Reason.BREAKER_OPEN, "no"), policy=BAR
+        )
+        kept_back = AttemptState(number=2, queued_at_ms=0, refused=refused)
+        attempts = (*call.attempts, kept_back)
+        play.state.calls[call_id] = msgspec.structs.replace(call, attempts=attempts)
+    assert list(session_samples(play.state, last)) == []
 
 
 def test_with_a_hedge_beside_it_each_attempt_is_measured_by_its_own_beginning() -> None:

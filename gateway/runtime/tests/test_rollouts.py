@@ -149,6 +149,21 @@ def test_a_clock_that_jumps_promotes_nothing(house: House) -> None:
     assert house.rollouts.get(rollout).stage is Stage.CANARY
 
 
+def test_time_in_which_the_gateway_was_stopped_is_not_time_in_which_all_went_well(
+    house: House,
+) -> None:
+    """A container that was paused for two days promoted its candidate in the moment it went on."""
+    long = msgspec.structs.replace(RULE, min_ms=10_000, steady_ms=10_000)
+    rollout = house.start(canary=long)
+    house.sessions_end(rollout)
+    house.pass_ms(172_800_000)
+    after = house.rollouts.get(rollout)
+    assert (after.stage, after.observed_ms) == (Stage.CANARY, keeper.WATCHED_MS_MAX)
+    for _ in range(4):
+        house.pass_ms(2_000)
+    assert house.rollouts.get(rollout).stage is Stage.SHADOW
+
+
 def test_full_makes_it_active_and_a_rollback_takes_it_back(house: House) -> None:
     rollout = house.start()
     for _ in range(3):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 START_MS = 1_700_000_000_000
-THREAD_S = 5.0
+THREAD_S = 30.0
 """With no timer left only a thread can bring news; a store's work takes milliseconds."""
 
 

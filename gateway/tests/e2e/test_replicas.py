@@ -199,14 +199,14 @@ def test_a_lease_that_nobody_renews_ends_unless_the_component_answers_probes(
 ) -> None:
     one = speaker("leased", "here")
     stack = alive(one)
-    registered = client.register(one.url, lease_seconds=1)
+    registered = client.register(one.url, lease_seconds=4)
     component_id: Any = registered["component_id"]
     beat = client.post(f"/v1/components/{component_id}/heartbeat", {"signals": {"inflight": 3}})
     assert beat.status == 200, beat.text
     assert json.loads(member(beat.text, "signals"))["inflight"] == 3
     stack.close()
     states = []
-    for _ in range(200):
+    for _ in range(800):
         reply = client.get(f"/v1/components/{component_id}")
         states.append(reply.json.get("state", "ACTIVE") if reply.status == 200 else "GONE")
         if states[-1] != "ACTIVE":

@@ -4,6 +4,7 @@ Real processes all the way. A rules file is changed under the gateway's eyes.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +88,14 @@ def until(look: Callable[[], bool]) -> None:
     give_up_at = time.monotonic() + DEADLINE_S
     while not look():
         assert time.monotonic() < give_up_at, "it never happened"
+        threading.Event().wait(0.02)
+
+
+def replace(file: Path, text: str) -> None:
+    """At once: whoever looks at the file never sees half of it, nor an empty one."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
 
 
 def lines(data_dir: Path) -> list[Any]:
@@ -150,11 +159,11 @@ def test_a_file_that_becomes_wrong_keeps_the_rules_that_held_and_says_why(
             return client.get(RULES).json
 
         until(lambda: bool(page().get("holds")))
-        rules.write_text((STARS % "1.1.0").replace("kind: cost", "kind: coast"))
+        replace(rules, (STARS % "1.1.0").replace("kind: cost", "kind: coast"))
         until(lambda: bool(page().get("refused")))
         assert page()["holds"]["version"] == "1.0.0"
         assert "'coast' is not one of outcome, cost, shaping" in page()["refused"]["problems"][0]
-        rules.write_text(STARS % "1.1.0")
+        replace(rules, STARS % "1.1.0")
         until(lambda: page()["holds"]["version"] == "1.1.0")
         refused = client.call("PUT", RULES, body=(STARS % "2.0.0").encode())
         assert (refused.status, refused.reason) == (400, "RULES_IN_A_FILE")

@@ -245,7 +245,7 @@ def test_answers_of_writes_outlive_the_process_in_the_outcome_file(tmp_path: Pat
                 cut(house)
                 ledger.gate.set()
                 await until(lambda: ledger.done == ["write"])
-                await answers.wait(1)
+                await answers.wait(2)  # so that of the write is in the file
         async with attach_house() as house:
             again = Ledger(FileOutcomes(tmp_path / "outcomes.db"))
             async with attached(house, again.component) as attachment:
