@@ -10,6 +10,7 @@ from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connecte
 
 if TYPE_CHECKING:
     from acp_spec.model.trajectory import Trajectory
+    from gateway.rewards.decay_fit import DecayFit
     from gateway.rewards.means import Mean
     from gateway.rewards.rules import RewardRules, Rule
     from gateway.runtime.reward_rules import RulesPage
@@ -158,6 +159,43 @@ def means(source: Records, as_json: JsonFlag = False) -> None:
             str(one.volunteered),
         ),
     )
+
+
+@app.command("fit-decay")
+def fit_decay(
+    source: Records,
+    signal: Annotated[
+        str, typer.Option(help="Kind of feedback whose half-life is sought.")
+    ] = "VALIDATION",
+    label: Annotated[
+        str, typer.Option(help="Kind of feedback that is trusted and comes later.")
+    ] = "OUTCOME",
+    good_from: Annotated[float, typer.Option(help="A label is good from this score on.")] = 0.5,
+    as_json: JsonFlag = False,
+) -> None:
+    """The half-life of a kind of feedback, by how well it foretells what turned out later."""
+    from gateway.cli.rewards_history import decay, kind_of
+
+    out = Output(json=as_json)
+    with reporting(out), out.progress("fitting"):
+        kinds = kind_of(signal, "--signal"), kind_of(label, "--label")
+        found = decay(source, signal=kinds[0], label=kinds[1], good_from=good_from)
+    out.value(found, text=_told(found))
+
+
+def _told(found: "DecayFit") -> str:
+    from gateway.rewards.decay_fit import FitVerdict
+
+    counted = "drawn" if found.drawn_only else "volunteered"
+    about = f"{found.samples} sessions with signals and {counted} labels"
+    if found.verdict is FitVerdict.NOT_IDENTIFIABLE:
+        return f"not identifiable: {found.reason} ({about})"
+    best, upper = (
+        "for ever" if hours is None else f"{hours:.3g} h"
+        for hours in (found.half_life_hours, found.upper_hours)
+    )
+    lower = f"{found.lower_hours or 0.0:.3g} h"
+    return f"half-life {best}, 95 % interval from {lower} to {upper} ({about})"
 
 
 def _means(out: Output, rows: "tuple[Mean, ...]", *, title: str) -> None:

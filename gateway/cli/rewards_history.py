@@ -15,11 +15,14 @@ from typing import Final
 import msgspec
 
 from acp_spec.bindings.errors import error, invalid_request
+from acp_spec.model.enums import FeedbackKind
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.reward_vector import RulesRef
 from acp_spec.model.times import parse_rfc3339, rfc3339
 from acp_spec.model.trajectory import Trajectory
 from gateway.cli.workflow_source import read_text
+from gateway.rewards.decay_fit import DecayFit, fit
+from gateway.rewards.decay_samples import sample_of
 from gateway.rewards.means import Mean, Means, Rate, Rates
 from gateway.rewards.rescoring import KnownBy, rescored
 from gateway.rewards.rules import RewardRules
@@ -152,6 +155,24 @@ def figures(source: Path) -> Figures:
         else:
             means.add(trajectory.workflow, made)
     return Figures(sessions=sessions, without_rules=without, means=means.rows, rates=rates.rows)
+
+
+def decay(source: Path, *, signal: FeedbackKind, label: FeedbackKind, good_from: float) -> DecayFit:
+    """How fast the signals lose their meaning for the label, over the newest records."""
+    found = (
+        sample_of(trajectory, signal=signal, label=label, good_from=good_from)
+        for trajectory in every(TrajectoryReader(source))
+    )
+    return fit(one for one in found if one is not None)
+
+
+def kind_of(text: str, option: str) -> FeedbackKind:
+    """INVALID_REQUEST for a word that is no kind of feedback."""
+    try:
+        return FeedbackKind(text.upper())
+    except ValueError:
+        known = ", ".join(kind.value for kind in FeedbackKind)
+        raise invalid_request(f"{option}: {text!r} is not one of {known}") from None
 
 
 def every(reader: TrajectoryReader) -> Iterator[Trajectory]:

@@ -9,11 +9,13 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from acp_spec.model.enums import FeedbackKind
 from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import Trajectory
 from acp_spec.sdk.cli import Exit
 from gateway.cli.rewards import app
 from gateway.rewards.tests.records import ENDED_MS, said, trajectory
+from gateway.rewards.tests.test_decay_fit import made
 
 RULES = """
 rewards: r
@@ -65,20 +67,24 @@ def test_twice_gives_the_same_bytes_and_touches_nothing_that_was(
     before = _digests(data)
     one = _rescore(data)
     assert one.exit_code == Exit.OK, one.output
-    made = json.loads(one.stdout)
-    assert (made["sessions"], made["is_new"], made["as_of"]) == (3, True, rfc3339(ENDED_MS + 9_000))
+    scored = json.loads(one.stdout)
+    assert (scored["sessions"], scored["is_new"], scored["as_of"]) == (
+        3,
+        True,
+        rfc3339(ENDED_MS + 9_000),
+    )
     after = _digests(data)
     assert {path: after[path] for path in before} == before
-    assert json.loads(_rescore(data).stdout) == {**made, "is_new": False}
+    assert json.loads(_rescore(data).stdout) == {**scored, "is_new": False}
     beside = tmp_path / "other.jsonl"
-    assert json.loads(_rescore(data, "--to", beside).stdout)["sha256"] == made["sha256"]
-    assert beside.read_bytes() == Path(made["file"]).read_bytes()
+    assert json.loads(_rescore(data, "--to", beside).stdout)["sha256"] == scored["sha256"]
+    assert beside.read_bytes() == Path(scored["file"]).read_bytes()
     assert [path.name for path in beside.parent.glob("*.part")] == []
     rows = [json.loads(line) for line in beside.read_text().splitlines()]
     assert [row["session_id"] for row in rows] == ["b", "a", "c"]
-    assert {row["vector"]["rules"]["digest"] for row in rows} == {made["rules"]["digest"]}
-    assert {row["vector"]["as_of"] for row in rows} == {made["as_of"]}
-    session = [one for one in made["means"] if one["of"] == "session"]
+    assert {row["vector"]["rules"]["digest"] for row in rows} == {scored["rules"]["digest"]}
+    assert {row["vector"]["as_of"] for row in rows} == {scored["as_of"]}
+    session = [one for one in scored["means"] if one["of"] == "session"]
     assert [(one["value"], one["missing_share"]) for one in session] == [(0.75, 1 / 3)]
 
 
@@ -94,11 +100,11 @@ def test_twice_gives_the_same_bytes_and_touches_nothing_that_was(
 def test_as_of_a_time_counts_what_was_said_then_also_where_it_was_revised_since(
     data: Path, after_ms: int, scores: list[float | None], left_out: int
 ) -> None:
-    made = json.loads(_rescore(data, "--as-of", rfc3339(ENDED_MS + after_ms)).stdout)
-    rows = [json.loads(line) for line in Path(made["file"]).read_text().splitlines()]
+    scored = json.loads(_rescore(data, "--as-of", rfc3339(ENDED_MS + after_ms)).stdout)
+    rows = [json.loads(line) for line in Path(scored["file"]).read_text().splitlines()]
     found = {row["session_id"]: row["vector"]["session"]["quality"].get("value") for row in rows}
     assert [found[name] for name in sorted(found, key="bac".index)] == scores
-    assert made["not_known_yet"] == left_out
+    assert scored["not_known_yet"] == left_out
 
 
 def test_a_file_of_another_run_is_never_written_over(data: Path, tmp_path: Path) -> None:
@@ -149,3 +155,24 @@ def test_means_are_told_with_what_is_missing_and_people_see_them_too(data: Path)
     rules = data.parent / "rules.yaml"
     words = ["rescore", "--from", str(data), "--rules", str(rules)]
     assert "33.3%" in CliRunner().invoke(app, words).output
+
+
+def test_a_half_life_is_fitted_from_records_and_what_cannot_be_known_is_said(
+    data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    with (folder / "1.jsonl").open("wb") as file:
+        for number, one in enumerate(made(300, 6.0)):
+            ((delay_ms, score),) = one.signals
+            signal = said(score, FeedbackKind.VALIDATION, delay_ms=delay_ms, author="linter")
+            later = said(float(one.label), FeedbackKind.OUTCOME, delay_ms=10**9, author="crm")
+            record = _record(f"s{number}", 5, feedback=(signal, later))
+            file.write(msgspec.json.encode(record) + b"\n")
+    found = json.loads(_run("fit-decay", "--from", folder).stdout)
+    assert (found["verdict"], found["samples"]) == ("FITTED", 300)
+    assert found["lower_hours"] < 6 < found["upper_hours"]
+    told = CliRunner().invoke(app, ["fit-decay", "--from", str(folder), "--signal", "rating"])
+    assert told.output.startswith("not identifiable: 0 labelled sessions with signals")
+    wrong = _run("fit-decay", "--from", data, "--signal", "vibes")
+    assert wrong.exit_code == Exit.USAGE
