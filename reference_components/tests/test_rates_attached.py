@@ -95,8 +95,10 @@ def ask(url: str, body: str, *, method: str = "POST", kind: str = "application/j
         return text
 
 
-def test_decimals_pass_without_a_port_and_a_killed_gateway_finds_it_again(stage: Stage) -> None:
-    gateway, where = stage.gateway()
+def test_decimals_pass_without_a_port_and_a_killed_gateway_finds_it_again(
+    stage: Stage, free_port: Callable[[], int]
+) -> None:
+    gateway, where = stage.gateway(f"127.0.0.1:{free_port()}")
     rates = stage.rates(where["grpc"])
     assert stage.said(rates)["ready"] is True
     path = f"{where['http']}/v1/workflows/fx/versions/1.0.0"
