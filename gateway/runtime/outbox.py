@@ -121,13 +121,16 @@ class Outbox:
         self._wake.set()
 
     async def erase(self, session_id: str) -> int:
-        """Take the session's lines out of the files, and its rows out of the outbox.
+        """Blank the session's lines in the files, and take its rows out of the outbox.
 
         Call it once `build` gives None for the session. Returns how many lines went.
         """
         async with self._busy:
             since_ms = time_ms_of(session_id) if is_session_id(session_id) else 0
-            gone = await asyncio.to_thread(self._trajectories.erase, session_id, since_ms)
+            now_ms = self._clock.now_ms()
+            gone = await asyncio.to_thread(
+                self._trajectories.erase, session_id, since_ms, now_ms=now_ms
+            )
             prefix = session_row(session_id)
             self._ready = deque(row for row in self._ready if not row.startswith(prefix))
             for row, _ in self._store.scan(Table.OUTBOX, prefix):

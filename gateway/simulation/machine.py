@@ -206,7 +206,7 @@ class Lines(TrajectoryLog):
         machine.watcher.lines_kept(lines)
         machine.fuse.passes("after lines")
 
-    def erase(self, session_id: str, since_ms: int = 0) -> int:
+    def erase(self, session_id: str, since_ms: int = 0, *, now_ms: int) -> int:
         self._begun = False
         gone = 0
         needle = session_id.encode()

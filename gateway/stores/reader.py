@@ -28,11 +28,12 @@ class Head(msgspec.Struct):
     session_id: str
     sequence: int = 0
     schema_version: str = SCHEMA_VERSION
+    erased_at: str = ""
 
 
 @dataclass
 class ReadCounts:
-    """What one pass found. `lines` = all others together."""
+    """What one pass found. `lines` = all others together. `erased`: tombstones of sessions."""
 
     lines: int = 0
     read: int = 0
@@ -42,6 +43,7 @@ class ReadCounts:
     quarantined: int = 0
     unreviewed: int = 0
     """Sessions that the hallucination guard put up for review, and nobody has judged yet."""
+    erased: int = 0
     places: list[str] = field(default_factory=list)
     """`file:line: why`, for those torn, malformed or quarantined."""
 
@@ -93,6 +95,9 @@ class TrajectoryReader:
         head = _head_of(line.data)
         if head is None:
             self._reject("malformed" if line.is_whole else "torn", line, why="no trajectory")
+            return None
+        if head.erased_at:
+            self.counts.erased += 1
             return None
         if _is_newer(head.schema_version):
             self._reject("quarantined", line, why=f"schema_version {head.schema_version}")
@@ -146,7 +151,7 @@ def _newest(files: list[Path]) -> dict[str, _Place]:
     for path in files:
         for line in _lines(path):
             head = _head_of(line.data)
-            if head is None or _is_newer(head.schema_version):
+            if head is None or head.erased_at or _is_newer(head.schema_version):
                 continue
             place = _place(head, line)
             if place > newest.get(head.session_id, (-1, "", 0)):

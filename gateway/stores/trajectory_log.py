@@ -1,8 +1,9 @@
 """Trajectories as JSON lines: `<directory>/YYYY-MM-DD/NNNN.jsonl`, rotated by size, age and day.
 
 One writer. A batch of lines is on disk when `append` returns, or the file is cut back and it
-raises, so a batch may be tried again. A file that was closed never changes, except by `erase`.
-Everything here blocks: call it from a worker thread.
+raises, so a batch may be tried again. A file that was closed never changes, except by `erase`:
+that puts blanks where lines stood, so that every reader's offset stays good, and tells of it by a
+tombstone at the end of the log. Everything here blocks: call it from a worker thread.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from acp_spec.model.times import MS_PER_DAY, rfc3339
+from acp_spec.model.trajectory import SCHEMA_VERSION
 
 FOLDER = "trajectories"
 """Name of the folder of trajectories inside a data directory."""
@@ -34,9 +36,19 @@ class Line(NamedTuple):
     sequence: int
 
 
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that tells every reader: this session was erased, forget all you have of it."""
+
+    schema_version: str
+    session_id: str
+    sequence: int
+    erased_at: str
+
+
 class _Head(msgspec.Struct):
     session_id: str
     sequence: int = 0
+    erased_at: str = ""
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -44,11 +56,26 @@ _head = msgspec.json.Decoder(_Head)
 
 def head_of(line: bytes) -> Line | None:
     """Which session and sequence a line is about; None when the line is no trajectory."""
+    head = _read(line)
+    return None if head is None or head.erased_at else Line(head.session_id, head.sequence)
+
+
+def erased_by(line: bytes) -> Line | None:
+    """The session a tombstone tells of, and the highest sequence that was there; else None."""
+    head = _read(line)
+    return Line(head.session_id, head.sequence) if head is not None and head.erased_at else None
+
+
+def is_blank(line: bytes) -> bool:
+    """Where an erased session's line stood: blanks of the same length."""
+    return line.isspace()
+
+
+def _read(line: bytes) -> _Head | None:
     try:
-        head = _head.decode(line)
+        return _head.decode(line)
     except msgspec.DecodeError:
         return None
-    return Line(head.session_id, head.sequence)
 
 
 def line_of(text: bytes) -> bytes:
@@ -77,16 +104,19 @@ class TrajectoryLog:
         self._to_cut: tuple[Path, int] | None = None
 
     def recover(self) -> frozenset[Line]:
-        """Cut a torn last line; tell which lines stand last, as they may be asked for again."""
-        files = log_files(self._directory) if self._directory.is_dir() else []
-        if not files:
-            return frozenset()
+        """Cut a torn last line; tell which lines stand last, as they may be asked for again.
+
+        A deletion may have told of itself in a newer file already: the last lines stand before it.
+        """
         for half_done in self._directory.glob(f"*/*{_BESIDE}"):
             half_done.unlink()
-        newest = files[-1]
-        _cut(newest, _size_of_whole_lines(newest))
-        tail: deque[bytes] = deque(_lines(newest), maxlen=BATCH_LINES_MAX)
-        return frozenset(line for line in map(head_of, tail) if line is not None)
+        for path in reversed(log_files(self._directory)):
+            _cut(path, _size_of_whole_lines(path))
+            tail: deque[bytes] = deque(_lines(path), maxlen=BATCH_LINES_MAX)
+            last = frozenset(line for line in map(head_of, tail) if line is not None)
+            if last:
+                return last
+        return frozenset()
 
     def append(self, lines: Sequence[bytes], now_ms: int) -> None:
         """Put whole lines on disk, all of them. Raises OSError; then none of them is there."""
@@ -105,16 +135,33 @@ class TrajectoryLog:
             raise
         self._size += sum(map(len, lines))
 
-    def erase(self, session_id: str, since_ms: int = 0) -> int:
-        """Rewrite the files of `since_ms` and later without this session's lines; how many went."""
+    def erase(self, session_id: str, since_ms: int = 0, *, now_ms: int) -> int:
+        """Blank this session's lines in the files of `since_ms` and later; how many went.
+
+        The tombstone goes first: after a crash in between, the lines are found and told of again.
+        """
         self.close()
         needle = session_id.encode()
         first_day = _day(since_ms)
-        gone = 0
-        for path in log_files(self._directory):
-            if path.parent.name >= first_day and _contains(path, needle):
-                gone += _rewrite_without(path, session_id)
-        return gone
+        files = [
+            path
+            for path in log_files(self._directory)
+            if path.parent.name >= first_day and _contains(path, needle)
+        ]
+        lines = [line for path in files for line in _sequences_of(path, session_id)]
+        if not lines:
+            return 0
+        tombstone = Tombstone(
+            schema_version=SCHEMA_VERSION,
+            session_id=session_id,
+            sequence=max(lines),
+            erased_at=rfc3339(now_ms),
+        )
+        self.append([line_of(msgspec.json.encode(tombstone))], now_ms)
+        self.close()
+        for path in files:
+            _blank(path, session_id)
+        return len(lines)
 
     def close(self) -> None:
         """Close the current file; the next append begins another."""
@@ -178,11 +225,11 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _size_of_whole_lines(path: Path) -> int:
-    """Bytes up to the end of the last line that is a trajectory, looking back from the end only."""
+    """Bytes up to the end of the last line of ours: a trajectory, a tombstone or blanks."""
     size = good = 0
     for line in _lines(path):
         size += len(line)
-        if line.endswith(b"\n") and head_of(line) is not None:
+        if line.endswith(b"\n") and (is_blank(line) or _read(line) is not None):
             good = size
     return good
 
@@ -197,22 +244,23 @@ def _contains(path: Path, needle: bytes) -> bool:
     return any(needle in line for line in _lines(path))
 
 
-def _rewrite_without(path: Path, session_id: str) -> int:
+def _sequences_of(path: Path, session_id: str) -> list[int]:
+    heads = map(head_of, _lines(path))
+    return [head.sequence for head in heads if head is not None and head.session_id == session_id]
+
+
+def _blank(path: Path, session_id: str) -> None:
     """Through a file beside it, so that a reader and a crash see the old or the new one."""
     beside = path.with_suffix(_BESIDE)
-    gone = 0
     with beside.open("wb") as kept:
         for line in _lines(path):
             head = head_of(line)
-            if head is not None and head.session_id == session_id:
-                gone += 1
-            else:
-                kept.write(line)
+            is_erased = head is not None and head.session_id == session_id
+            kept.write(b" " * (len(line) - 1) + b"\n" if is_erased else line)
         kept.flush()
         os.fsync(kept.fileno())
     beside.replace(path)
     _sync_directory(path.parent)
-    return gone
 
 
 def _sync_directory(folder: Path) -> None:

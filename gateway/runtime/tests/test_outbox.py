@@ -22,7 +22,14 @@ from gateway.runtime.outbox import Outbox
 from gateway.stores.event_codec import Sealer
 from gateway.stores.forgetful import ForgetfulStore
 from gateway.stores.ports import Store, Table
-from gateway.stores.trajectory_log import Line, TrajectoryLog, head_of, log_files
+from gateway.stores.trajectory_log import (
+    Line,
+    TrajectoryLog,
+    erased_by,
+    head_of,
+    is_blank,
+    log_files,
+)
 
 
 def _session(number: int) -> str:
@@ -41,7 +48,7 @@ def _build(session: str) -> Trajectory | None:
 
 def _delivered(path: Path) -> list[Line]:
     lines = [line for file in log_files(path) for line in file.read_bytes().splitlines()]
-    heads = [head_of(line) for line in lines]
+    heads = [head_of(line) for line in lines if not is_blank(line) and not erased_by(line)]
     assert None not in heads, "every line is whole"
     return [head for head in heads if head is not None]
 
@@ -61,7 +68,7 @@ class FullDisk(TrajectoryLog):
     refused = 0
 
     def append(self, lines: Sequence[bytes], now_ms: int) -> None:
-        if self.is_full:
+        if self.is_full and not erased_by(lines[0]):  # a tombstone is little: it still fits
             self.refused += 1
             raise OSError(28, "No space left on device")
         super().append(lines, now_ms)

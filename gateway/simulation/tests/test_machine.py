@@ -97,5 +97,5 @@ def test_a_line_that_was_cut_is_gone_and_the_whole_ones_are_told() -> None:
     assert again.recover() == {Line("s0", 0), Line("s1", 1)}
     again.append(lines[2:], 0)
     assert machine.shelf.lines() == lines
-    assert again.erase("s1") == 1
+    assert again.erase("s1", now_ms=1) == 1
     assert len(machine.shelf.lines()) == 2

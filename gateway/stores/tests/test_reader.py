@@ -146,6 +146,17 @@ def test_nothing_to_read_says_so(tmp_path: Path) -> None:
     assert list(TrajectoryReader(tmp_path)) == []
 
 
+def test_an_erased_session_is_blanks_and_a_tombstone_that_is_no_fault(tmp_path: Path) -> None:
+    log = TrajectoryLog(tmp_path, rotate_bytes=1 << 20, rotate_ms=3_600_000)
+    log.append([_line("a", 1), _line("b", 1)], 0)
+    log.erase("a", 0, now_ms=0)
+    log.close()
+    found, reader = _read(tmp_path)
+    assert found == [("b", 1)]
+    assert (reader.counts.erased, reader.counts.read, reader.counts.lines) == (1, 1, 2)
+    assert not reader.counts.places
+
+
 def test_places_are_bounded(tmp_path: Path) -> None:
     _write(tmp_path, "1.jsonl", *[b"what\n"] * 500)
     _, reader = _read(tmp_path)

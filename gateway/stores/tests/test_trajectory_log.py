@@ -13,7 +13,14 @@ from acp_spec.model.ids import session_id
 from acp_spec.model.payload import payload
 from acp_spec.model.times import MS_PER_DAY
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
-from gateway.stores.trajectory_log import Line, TrajectoryLog, head_of, line_of, log_files
+from gateway.stores.trajectory_log import (
+    Line,
+    TrajectoryLog,
+    erased_by,
+    head_of,
+    line_of,
+    log_files,
+)
 
 NOON = 1_700_049_600_000  # 2023-11-15T12:00Z
 HOUR = 3_600_000
@@ -37,6 +44,10 @@ def _line(number: int, sequence: int = 7, *, text: bytes = b'"x"') -> bytes:
 
 def _log(path: Path, *, rotate_bytes: int = 1 << 20) -> TrajectoryLog:
     return TrajectoryLog(path, rotate_bytes=rotate_bytes, rotate_ms=HOUR)
+
+
+def _blanks(line: bytes) -> bytes:
+    return b" " * (len(line) - 1) + b"\n"
 
 
 def _names(path: Path) -> list[str]:
@@ -121,22 +132,76 @@ def test_nothing_there_is_nothing_to_recover(tmp_path: Path) -> None:
     assert _log(tmp_path / "not yet made").recover() == frozenset()
 
 
-def test_an_erased_session_is_in_no_file_and_its_neighbours_stay(tmp_path: Path) -> None:
+def test_an_erased_session_leaves_blanks_so_that_every_offset_stays_good(tmp_path: Path) -> None:
     log = _log(tmp_path)
     log.append([_line(1), _line(2), _line(1, 8)], NOON)
     log.append([_line(1, 9)], NOON + MS_PER_DAY)
     log.append([_line(3)], NOON + MS_PER_DAY)
-    assert log.erase(_session(1), NOON) == 3
+    assert log.erase(_session(1), NOON, now_ms=NOON + MS_PER_DAY) == 3
     log.append([_line(4)], NOON + MS_PER_DAY)
     log.close()
-    text = b"".join(file.read_bytes() for file in log_files(tmp_path))
-    assert text == _line(2) + _line(3) + _line(4)
+    one, two, told, four = (file.read_bytes() for file in log_files(tmp_path))
+    assert one == _blanks(_line(1)) + _line(2) + _blanks(_line(1, 8))
+    assert two.startswith(_blanks(_line(1, 9)) + _line(3))
+    assert (two + told + four).endswith(_line(4))
+
+
+def test_a_tombstone_tells_every_reader_in_order_which_session_was_erased(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1), _line(1, 9)], NOON)
+    log.append([_line(2)], NOON)
+    log.erase(_session(1), NOON, now_ms=NOON + 5)
+    log.append([_line(3)], NOON)
+    log.close()
+    lines = [line for file in log_files(tmp_path) for line in file.open("rb")]
+    (at,) = (number for number, line in enumerate(lines) if erased_by(line))
+    assert erased_by(lines[at]) == Line(_session(1), 9)
+    assert head_of(lines[at]) is None
+    assert lines.index(_line(2)) < at < lines.index(_line(3))
+
+
+def test_a_crash_between_tombstone_and_blanks_is_made_good_by_erasing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+
+    def die(path: Path, session: str) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as during:
+        during.setattr("gateway.stores.trajectory_log._blank", die)
+        with pytest.raises(OSError, match="killed"):
+            log.erase(_session(1), NOON, now_ms=NOON)
+    again = _log(tmp_path)
+    assert again.erase(_session(1), NOON, now_ms=NOON) == 1
+    assert _line(1) not in b"".join(file.read_bytes() for file in log_files(tmp_path))
+    assert again.erase(_session(1), NOON, now_ms=NOON) == 0
+
+
+def test_the_last_lines_are_named_although_a_deletion_wrote_a_newer_file(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1), _line(2)], NOON)
+    log.close()
+    again = _log(tmp_path)
+    again.erase(_session(1), NOON, now_ms=NOON)
+    again.close()
+    assert _log(tmp_path).recover() == {Line(_session(2), 7)}
+
+
+def test_blanks_and_tombstones_at_the_end_are_no_torn_end(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(2), _line(1)], NOON)
+    log.erase(_session(1), NOON, now_ms=NOON)
+    before = [file.read_bytes() for file in log_files(tmp_path)]
+    _log(tmp_path).recover()
+    assert [file.read_bytes() for file in log_files(tmp_path)] == before
 
 
 def test_erasing_leaves_files_alone_that_are_older_than_the_session(tmp_path: Path) -> None:
     log = _log(tmp_path)
     log.append([_line(1)], NOON)
-    assert log.erase(_session(1), NOON + MS_PER_DAY) == 0
+    assert log.erase(_session(1), NOON + MS_PER_DAY, now_ms=NOON) == 0
     (file,) = log_files(tmp_path)
     assert file.read_bytes() == _line(1)
 
