@@ -112,5 +112,9 @@ bench-semantics: setup ## how values find into a domain: BANKING77's names, pert
 bench-overload: setup ## five times what the gateway can do: goodput, p99, memory; about a minute
 	@$(PY) benchmarks/bench_overload.py
 
+.PHONY: bench-records
+bench-records: setup ## the records: the seed's question over SESSIONS=n (200000) and 2 million, ingest, lag; JSON on the last line
+	@$(PY) -m benchmarks.bench_records --sessions $(or $(SESSIONS),200000)
+
 bench-storm: setup ## three levels that try three times each: calls per request, goodput after an outage; 3 min
 	@$(PY) benchmarks/bench_storm.py

@@ -88,6 +88,7 @@ LIVING_MODULES: dict[str, str] = {
     "reference_components.scratchpad.program.evaluate": "the program that runs in the sandbox",
     "acp_spec.sdk.warden.watch": "a process of its own, started by acp_spec.sdk.sandbox",
     "gateway.stores.reader": "the trainer's door",
+    "gateway.stores.records.child": "a process of its own, started by gateway.assembly.recording",
     "gateway.stores.forgetful": "a power cut, shipped for whoever tests what stands on a store",
 }
 # Functions whose parameters a framework dictates (an option or a route part each).

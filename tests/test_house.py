@@ -107,7 +107,11 @@ def extras_of(source: tidy.Source) -> set[str]:
     return {name for one in found for name in names(one)}
 
 
-EXTRAS = {"gateway/insight/": "insight", "gateway/cli/insight_windows.py": "insight"}
+EXTRAS = {
+    "gateway/insight/": "insight",
+    "gateway/cli/insight_windows.py": "insight",
+    "gateway/stores/records/": "records",
+}
 """Places that need an extra, told apart so that nothing else comes to."""
 
 

@@ -9,6 +9,7 @@ from gateway.assembly.governing import Measurable, audit_tokens, board_of, evide
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
+from gateway.assembly.recording import records_of
 from gateway.assembly.rewarding import Rewarding, rewarding_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning_of, review
@@ -308,6 +309,7 @@ def _services(
         audit=parts.audit,
         board=board,
         rollouts=kept.rolling.rollouts,
+        records=records_of(ground.settings, outbox),
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,

@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 import uvloop
 
+from acp_spec.model.errors import AcpFailure
 from acp_spec.sdk.cli import Exit
 from gateway.assembly.building import Gateway, build
+from gateway.config.records import RecordsStart
 from gateway.config.settings import Settings
 from gateway.runtime.embedding import ModelUnusable
 from gateway.runtime.loop_lag import LoopLag
@@ -106,6 +108,7 @@ async def _run(gateway: Gateway) -> int:
     lag = _watch_the_process(gateway)
     gateway.services.drills.start()
     gateway.rewarding.start()
+    _start_records(gateway)
     await http.started()
     await recover(gateway)
     await grpc.set_ready(True)
@@ -121,6 +124,16 @@ async def _run(gateway: Gateway) -> int:
     await _drain(gateway, http, grpc=grpc)
     await close(gateway, tasks)
     return EXIT_OK if gateway.committer.failed is None else EXIT_UNAVAILABLE
+
+
+def _start_records(gateway: Gateway) -> None:
+    """With the gateway if that was asked for; without the extra, the log says what to install."""
+    if gateway.settings.records.start is not RecordsStart.WITH_GATEWAY:
+        return
+    try:
+        gateway.services.records.start()
+    except AcpFailure as problem:
+        log.error("records_not_started", why=problem.error.message)
 
 
 def _survive(gateway: Gateway) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
@@ -228,6 +241,7 @@ async def close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     await gateway.prober.close()
     await gateway.services.drills.close()
     await gateway.rewarding.close()
+    await gateway.services.records.close()
     gateway.outbox.stop()
     await asyncio.gather(*tasks, return_exceptions=True)
     await gateway.registry.close()

@@ -11,6 +11,7 @@ from gateway.cli import (
     insight,
     lineage,
     proposals,
+    records,
     replay_traffic,
     rewards,
     rollout,
@@ -35,6 +36,7 @@ app.add_typer(tokens.app, name="tokens")
 app.add_typer(proposals.app, name="proposals")
 app.add_typer(proposals.audit, name="audit")
 app.add_typer(semantics.app, name="semantics")
+app.add_typer(records.app, name="records")
 app.add_typer(rollout.app, name="rollout")
 app.add_typer(insight.app, name="insight")
 app.add_typer(replay_traffic.app)

@@ -21,6 +21,7 @@ from gateway.config.binds import Bind, parse_bind
 from gateway.config.board import BoardSettings
 from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.networks import LOOPBACK_NETWORKS, Network, parse_network
+from gateway.config.records import RecordsSettings
 from gateway.config.rewards import RewardSettings
 from gateway.config.section import Section
 from gateway.config.semantics import SemanticsSettings
@@ -397,6 +398,7 @@ class Settings(Section):
     board: BoardSettings = BoardSettings()
     semantics: SemanticsSettings = SemanticsSettings()
     rewards: RewardSettings = RewardSettings()
+    records: RecordsSettings = RecordsSettings()
 
     @property
     def is_loopback(self) -> bool:

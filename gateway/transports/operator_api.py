@@ -27,6 +27,11 @@ from gateway.transports.governance_routes import (
 )
 from gateway.transports.http_routes import Builder
 from gateway.transports.operations import Operation
+from gateway.transports.records_routes import (
+    RECORDS_BUILDERS,
+    RECORDS_OPERATIONS,
+    RECORDS_ROUTES,
+)
 from gateway.transports.rewards_routes import (
     REWARDS_BUILDERS,
     REWARDS_OPERATIONS,
@@ -68,6 +73,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(SEMANTICS_ROUTES, SEMANTICS_BUILDERS, SEMANTICS_OPERATIONS),
     Area(FALLBACK_ROUTES, FALLBACK_BUILDERS, FALLBACK_OPERATIONS),
     Area(REWARDS_ROUTES, REWARDS_BUILDERS, REWARDS_OPERATIONS),
+    Area(RECORDS_ROUTES, RECORDS_BUILDERS, RECORDS_OPERATIONS),
     Area(WORKFLOW_ROUTES, WORKFLOW_BUILDERS, WORKFLOW_OPERATIONS),
 )
 

@@ -30,6 +30,7 @@ from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.records import Records
 from gateway.runtime.replays import ReplayRequest, ReplayResult
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollouts import Rollouts
@@ -154,6 +155,7 @@ class Services:
     board: Board
     evidences: Evidences
     rollouts: Rollouts
+    records: Records
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay

@@ -42,6 +42,7 @@ from gateway.runtime.fallbacks import Fallbacks
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
+from gateway.runtime.records import Records, RunningChild
 from gateway.runtime.replays import ReplayRequest, ReplayResult
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollout_versions import (
@@ -59,6 +60,7 @@ from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import WriteThrough
 from gateway.stores.event_codec import Sealer
 from gateway.stores.memory import MemoryStore
+from gateway.stores.records.reach import Limits
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.ports import Services
 
@@ -302,6 +304,15 @@ class NoReplays:
         raise AcpFailure(error(Reason.NOT_FOUND, "nothing is registered here"))
 
 
+def _no_records() -> Records:
+    """Records whose process cannot start."""
+
+    async def launch() -> RunningChild:
+        raise OSError("there is no process here")
+
+    return Records(launch, cluster=lambda: None, most=Limits, on_start=lambda: None)
+
+
 class House:
     """All services, with what tests turn and look at."""
 
@@ -352,6 +363,7 @@ class House:
                 LiveParameters(Parameters()), store, durable=durable, audit=audit, clock=self.clock
             ),
             targets=lambda: (),
+            records=_no_records(),
             drills=_drills(store, workflows, clock=self.clock),
             semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),

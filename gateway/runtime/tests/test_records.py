@@ -1,0 +1,161 @@
+"""Keeping the records' process running: started once, again when it ends, never in the way."""
+
+import asyncio
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from acp_spec.model.errors import AcpFailure
+from gateway.runtime import records as records_module
+from gateway.runtime.records import EXIT_NO_EXTRA, Records, RecordsState
+from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.reach import Limits
+
+NOBODY = Endpoint(host="127.0.0.1", port=9)
+
+
+class FakeChild:
+    """A process that is ready at once and ends when it is told to."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.was_stopped = False
+
+    async def ready(self) -> Endpoint:
+        return NOBODY
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self.ended)
+
+    def end(self, code: int) -> None:
+        if not self.ended.done():
+            self.ended.set_result(code)
+
+    def stop(self) -> None:
+        self.was_stopped = True
+        self.end(0)
+
+    def kill(self) -> None:
+        self.end(-9)
+
+
+class Nursery:
+    """Starts fake processes, and remembers them."""
+
+    def __init__(self) -> None:
+        self.children: list[FakeChild] = []
+        self.prompted = 0
+        self.records = Records(
+            self.launch, cluster=lambda: None, most=Limits, on_start=self._prompt
+        )
+
+    async def launch(self) -> FakeChild:
+        self.children.append(FakeChild())
+        return self.children[-1]
+
+    def _prompt(self) -> None:
+        self.prompted += 1
+
+    async def until(self, state: RecordsState, starts: int) -> None:
+        await until(lambda: (self.records.state, self.records.starts) == (state, starts))
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(1_000_000):
+        if is_so():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came true")
+
+
+def _run(story: Coroutine[object, object, None]) -> None:
+    asyncio.run(story)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records_module, "BACKOFF_FIRST_S", 0.0)
+
+
+def test_a_process_that_ends_is_started_again_and_the_last_one_is_stopped() -> None:
+    async def story() -> None:
+        nursery = Nursery()
+        assert nursery.records.state is RecordsState.STOPPED
+        nursery.records.start()
+        nursery.records.start()
+        await nursery.until(RecordsState.UP, 1)
+        nursery.children[0].end(-9)
+        await nursery.until(RecordsState.UP, 2)
+        await nursery.records.close()
+        assert nursery.children[1].was_stopped
+        assert nursery.prompted == 1
+        assert nursery.records.state is RecordsState.STOPPED
+
+    _run(story())
+
+
+def test_a_process_that_hangs_is_killed_and_another_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(records_module, "PING_EVERY_S", 0.001)
+
+    async def story() -> None:
+        nursery = Nursery()
+        nursery.records.start()
+        await nursery.until(RecordsState.UP, 2)  # nobody answers at its port
+        assert nursery.children[0].ended.result() == -9
+        await nursery.records.close()
+
+    _run(story())
+
+
+def test_without_the_extra_nothing_is_started_and_the_answer_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+    async def story() -> None:
+        nursery = Nursery()
+        with pytest.raises(AcpFailure, match=r"pip install 'acp-decision-gateway\[records\]'"):
+            await nursery.records.query("SELECT 1")
+        assert nursery.children == []
+
+    _run(story())
+
+
+def test_a_process_that_finds_no_extra_is_not_started_again() -> None:
+    async def story() -> None:
+        nursery = Nursery()
+        nursery.records.start()
+        await nursery.until(RecordsState.UP, 1)
+        nursery.children[0].end(EXIT_NO_EXTRA)
+        await nursery.until(RecordsState.STARTING, 1)
+        await until(lambda: bool(nursery.records.problem))
+        assert "pip install" in nursery.records.problem
+        await nursery.records.close()
+        assert len(nursery.children) == 1
+
+    _run(story())
+
+
+def test_sql_that_may_not_run_starts_nothing() -> None:
+    async def story() -> None:
+        nursery = Nursery()
+        with pytest.raises(AcpFailure, match="only read"):
+            await nursery.records.query("DROP TABLE sessions")
+        assert nursery.records.state is RecordsState.STOPPED
+
+    _run(story())
+
+
+def test_a_gateway_that_nobody_asked_has_loaded_nothing_of_it() -> None:
+    script = "import sys, gateway.assembly, gateway.transports.operator_api\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    names = set(loaded.stdout.decode().split())
+    assert not names & {"chdb", "clickhouse_connect", "pandas", "pyarrow", "lz4"}
+    assert "gateway.stores.records.feeding" not in names

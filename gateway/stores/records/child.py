@@ -1,0 +1,108 @@
+"""The records child: `python -m gateway.stores.records.child`, a process of its own.
+
+Reads its order (one JSON line) from standard input, which its parent holds open: when that ends,
+so does this process, and the kernel ends it as well when the parent is killed. Answers one ready
+line, then serves ClickHouse's HTTP protocol on loopback over the embedded engine, and feeds the
+store from the trajectory log - or feeds a cluster, and only tells how that goes.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from gateway.stores.records.embedded import Engine, EngineError
+from gateway.stores.records.endpoint import Endpoint, endpoint_of
+from gateway.stores.records.feeding import Feeding
+from gateway.stores.records.http_face import HttpFace, Run, Statement
+from gateway.stores.records.lock import StoreHeld, hold
+from gateway.stores.records.order import Order, Ready
+from gateway.telemetry.logs import configure_logs, get_log
+
+EXIT_OK, EXIT_HELD, EXIT_NO_EXTRA = 0, 6, 7
+STORE_FOLDER: Final = "store"
+MISSING: Final = "the records need: pip install 'acp-decision-gateway[records]'"
+_PR_SET_PDEATHSIG: Final = 1
+
+log = get_log(__name__)
+
+
+def main() -> int:
+    """The process's exit code."""
+    _die_with_parent()
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return EXIT_OK  # the parent was gone before it said anything
+    order = msgspec.json.decode(line, type=Order)
+    configure_logs(order.log_level, sys.stderr)
+    directory = Path(order.records_dir)
+    try:
+        lock = hold(directory, wait_s=order.lock_wait_s)
+    except StoreHeld as problem:
+        log.error("records_store_held", what=str(problem))
+        return EXIT_HELD
+    try:
+        return _serve(order, directory)
+    except ImportError as problem:
+        log.error("records_extra_missing", what=f"{problem}: {MISSING}")
+        return EXIT_NO_EXTRA
+    finally:
+        os.close(lock)
+
+
+def _serve(order: Order, directory: Path) -> int:
+    engine = None if order.url else Engine(directory / STORE_FOLDER)
+    feeding = Feeding(Path(order.log_dir), directory, order=order)
+    face = HttpFace(_runner(engine), key=order.key, own=feeding.answer)
+    threading.Thread(target=face.serve, name="http", daemon=True).start()
+    threading.Thread(target=_until_orphaned, args=(feeding,), name="parent", daemon=True).start()
+    if order.url:
+        endpoint = endpoint_of(order.url, order.password)
+    else:
+        endpoint = Endpoint(host="127.0.0.1", port=face.port, password=order.key)
+        feeding.prepare(endpoint)
+    ready = Ready(port=face.port, pid=os.getpid())
+    sys.stdout.buffer.write(msgspec.json.encode(ready) + b"\n")
+    sys.stdout.buffer.flush()
+    feeding.run(endpoint)
+    face.close()
+    if engine is not None:
+        engine.close()
+    return EXIT_OK
+
+
+def _runner(engine: Engine | None) -> Run:
+    def run(statement: Statement) -> bytes:
+        if engine is None:
+            raise EngineError("Code: 48. there is no store here: ask the cluster of records.url")
+        return engine.run(
+            statement.text,
+            settings=statement.settings,
+            database=statement.database,
+            form=statement.form,
+        )
+
+    return run
+
+
+def _die_with_parent() -> None:
+    """The kernel kills this process when its parent is gone, also when it is stopped itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _until_orphaned(feeding: Feeding) -> None:
+    """Standard input ends when the parent says so, or is no more."""
+    while sys.stdin.buffer.read(1 << 10):
+        pass
+    feeding.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Comparing the whole log with the store, a chunk at a time, and healing what differs.
+
+Damaged parts go first: what they held is missing then, and comes again. Then the log is read from
+its first line to where the feed stands. Each session is compared by the number
+of its rows and their hashes; only where that differs, row by row. Runs between two batches of the
+feed and on its thread, so that there is one writer.
+"""
+
+import enum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from gateway.stores.records.exactly_once import mend
+from gateway.stores.records.feed import read_lines
+from gateway.stores.records.log_tail import Place, lines_of, next_batch
+from gateway.stores.records.store import RecordStore
+
+NAMED_MAX: Final = 100
+"""Sessions named in an answer; beyond that they are only counted."""
+
+
+class Outcome(enum.Enum):
+    """How a comparison stands."""
+
+    NONE = "NONE"
+    RUNNING = "RUNNING"
+    IDENTICAL = "IDENTICAL"
+    HEALED = "HEALED"
+
+
+class Comparison(msgspec.Struct, kw_only=True):
+    """`sessions`: the first of those that differed, or were there although they were erased."""
+
+    outcome: Outcome = Outcome.NONE
+    why: str = ""
+    compared: int = 0
+    damaged_parts: int = 0
+    differing: int = 0
+    unusable: int = 0
+    sessions: list[str] = []
+
+
+class Comparing:
+    """One pass over the log."""
+
+    def __init__(self, log_directory: Path, store: RecordStore, *, token: str, why: str) -> None:
+        self._log = log_directory
+        self._store = store
+        self._token = token
+        self._at = Place()
+        self._has_looked = False
+        self.found = Comparison(outcome=Outcome.RUNNING, why=why)
+
+    def step(self, up_to: Place) -> bool:
+        """Compare the next chunk; False once all before `up_to` was. Raises RecordsDown."""
+        if not self._has_looked:
+            self.found.damaged_parts = self._store.drop_damaged()
+            self._has_looked = True
+        batch = next_batch(self._log, self._at)
+        if batch is None or not _is_before(batch.after, up_to):
+            self.found.outcome = Outcome.HEALED if self.found.differing else Outcome.IDENTICAL
+            return False
+        told = read_lines(lines_of(self._log, batch), batch)
+        token = f"{self._token}:{batch.file}:{batch.start}"
+        differing = list(mend(self._store, told.sessions, token=token))
+        back = list(self._store.digests(told.erased)) if told.erased else []
+        if back:
+            self._store.erase(back)
+        found = self.found
+        found.compared += len({one.session_id for one in told.sessions})
+        found.differing += len(differing) + len(back)
+        found.unusable += len(told.aside)
+        found.sessions = [*found.sessions, *differing, *back][:NAMED_MAX]
+        self._at = batch.after
+        return True
+
+
+def _is_before(place: Place, up_to: Place) -> bool:
+    """Whether the feed has been there already."""
+    return place.order <= up_to.order

@@ -1,0 +1,146 @@
+"""The feed: takes the trajectory log on into the store, a batch at a time, each exactly once.
+
+The log is the backlog: while the store is down, nothing is read on and nothing is lost. A line that
+no version of ours can use is put aside in a file with its place and the reason, and counted; the
+rest goes on. Blocks; runs on one thread.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from gateway.stores.records.exactly_once import Brought, bring
+from gateway.stores.records.log_tail import Batch, lines_of, next_batch
+from gateway.stores.records.position import PositionFile
+from gateway.stores.records.store import RecordStore
+from gateway.stores.trajectory_log import erased_by, is_blank
+
+POSITION_FILE = "position"
+ASIDE_FILE = "quarantine.jsonl"
+
+
+class FeedCounts(msgspec.Struct, kw_only=True):
+    """What this process fed since its start."""
+
+    batches: int = 0
+    sessions: int = 0
+    rows: int = 0
+    erased: int = 0
+    quarantined: int = 0
+
+
+class Aside(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that was not used: where it stands, and why."""
+
+    file: str
+    start: int
+    session_id: str
+    why: str
+
+
+class _Head(msgspec.Struct):
+    session_id: str = ""
+    schema_version: str = ""
+
+
+class Told(NamedTuple):
+    """What a batch of lines says."""
+
+    sessions: list[Trajectory]
+    erased: list[str]
+    aside: list[Aside]
+
+
+class Feed:
+    """One log, one store. `step` until it returns False, then wait a little."""
+
+    def __init__(self, log_directory: Path, state_directory: Path, *, store: RecordStore) -> None:
+        self._log = log_directory
+        self._aside = state_directory / ASIDE_FILE
+        self._store = store
+        self.position = PositionFile(state_directory / POSITION_FILE)
+        self.counts = FeedCounts()
+
+    def step(self) -> bool:
+        """Feed the next batch; False when there is none. Raises RecordsDown, OSError: try again."""
+        batch, is_again = self.position.progress.batch, True
+        if batch is None:
+            batch, is_again = next_batch(self._log, self.position.progress.at), False
+            if batch is None:
+                return False
+            self.position.begin(batch)
+        self._feed(batch, is_again=is_again)
+        self.position.done(batch.after)
+        self.counts.batches += 1
+        return True
+
+    def close(self) -> None:
+        """Let the files go."""
+        self.position.close()
+
+    def _feed(self, batch: Batch, *, is_again: bool) -> None:
+        told = read_lines(lines_of(self._log, batch), batch)
+        token = f"{batch.file}:{batch.start}-{batch.end}"
+        brought = bring(self._store, told.sessions, token=token, ask=is_again)
+        if told.erased:
+            self._store.erase(told.erased)
+        self._put_aside(batch, told.aside, brought=brought)
+        self.counts.sessions += brought.sessions
+        self.counts.rows += brought.rows
+        self.counts.erased += len(told.erased)
+
+    def _put_aside(self, batch: Batch, aside: list[Aside], *, brought: Brought) -> None:
+        refused = [
+            Aside(file=batch.file, start=batch.start, session_id=name, why=why)
+            for name, why in brought.refused
+        ]
+        every = [*aside, *refused]
+        if every:
+            with self._aside.open("ab") as file:
+                file.writelines(msgspec.json.encode(one) + b"\n" for one in every)
+        self.counts.quarantined += len(every)
+
+
+_decoder = msgspec.json.Decoder(Trajectory)
+_head = msgspec.json.Decoder(_Head)
+
+
+def read_lines(lines: Sequence[bytes], batch: Batch) -> Told:
+    """Sort a batch's lines: sessions, tombstones, and what this version cannot read.
+
+    A session that is erased within the batch is not brought at all.
+    """
+    sessions, aside, erased = list[Trajectory](), list[Aside](), dict[str, None]()
+    start = batch.start
+    for line in lines:
+        gone = None if is_blank(line) else erased_by(line)
+        if gone is not None:
+            erased[gone.session_id] = None
+        elif not is_blank(line):
+            found = _session_of(line, batch.file, start=start)
+            if isinstance(found, Aside):
+                aside.append(found)
+            else:
+                sessions.append(found)
+        start += len(line)
+    return Told([one for one in sessions if one.session_id not in erased], list(erased), aside)
+
+
+def _session_of(line: bytes, file: str, *, start: int) -> Trajectory | Aside:
+    try:
+        head = _head.decode(line)
+        if is_newer(head.schema_version):
+            why = f"schema_version {head.schema_version} is newer than {SCHEMA_VERSION}"
+            return Aside(file=file, start=start, session_id=head.session_id, why=why)
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        return Aside(file=file, start=start, session_id="", why=str(problem))
+
+
+def is_newer(schema_version: str) -> bool:
+    """A newer major version, or none at all: minor versions only add, so they are read."""
+    major = schema_version.partition(".")[0]
+    return not major.isdigit() or int(major) > int(SCHEMA_VERSION.partition(".")[0])

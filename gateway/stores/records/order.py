@@ -1,0 +1,26 @@
+"""What the records child is told at its start, and what it answers."""
+
+import msgspec
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """One line on standard input: the key is in no argument list that others can read.
+
+    `url`: a cluster to feed, instead of the embedded engine. `password`: that cluster's.
+    """
+
+    log_dir: str
+    records_dir: str
+    key: str
+    url: str = ""
+    password: str = ""
+    tick_ms: int = 60
+    lock_wait_s: float = 30.0
+    log_level: str = "info"
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """One line on standard output, once questions can be asked."""
+
+    port: int
+    pid: int

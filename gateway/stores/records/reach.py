@@ -1,0 +1,139 @@
+"""Asking the records from another process: the child's own paths, and SQL that only reads.
+
+Every wait is bounded: a child that hangs costs its asker the timeout and nothing else. Blocks; call
+it from a thread of its own.
+"""
+
+import http.client
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.guard import one_statement
+from gateway.stores.records.store import client_of
+
+if TYPE_CHECKING:
+    from clickhouse_connect.driver.client import Client
+
+TIMEOUT_S: Final = 5.0
+MEMORY_BYTES_MAX: Final = 2 << 30
+RESULT_BYTES_MAX: Final = 32 << 20
+"""Of one question: the answer stands in the gateway's memory once."""
+
+GRACE_S: Final = 3
+"""The engine stops by itself at its limit; only one that hangs is given up."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """Its name, and ClickHouse's type."""
+
+    name: str
+    type: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """`data`: rows as arrays of values, in the order of `meta`; JSON as the engine wrote it."""
+
+    meta: tuple[Column, ...]
+    data: msgspec.Raw
+    rows: int
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one question may cost."""
+
+    timeout_ms: int = 10_000
+    rows: int = 10_000
+
+
+class Unreachable(Exception):
+    """Nobody answers there, or not in time."""
+
+
+class QueryFailed(Exception):
+    """The engine says no: a mistake in the SQL, or a limit. `code`: ClickHouse's number."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def ask(endpoint: Endpoint, path: str, *, timeout_s: float = TIMEOUT_S) -> bytes:
+    """One of the child's own paths. Raises Unreachable."""
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
+    try:
+        headers = {"X-ClickHouse-Key": endpoint.password}
+        connection.request("POST", f"/acp/{path}", headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, http.client.HTTPException) as problem:
+        raise Unreachable(f"the records do not answer: {problem}") from problem
+    finally:
+        connection.close()
+    if answer.status != http.HTTPStatus.OK:
+        raise Unreachable(f"the records refuse: {body[:200].decode(errors='replace')}")
+    return body
+
+
+def is_alive(endpoint: Endpoint, *, timeout_s: float) -> bool:
+    """Whether somebody answers at all."""
+    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
+    try:
+        connection.request("GET", "/ping")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class Reader:
+    """Questions to one endpoint, read-only and within limits."""
+
+    def __init__(self, endpoint: Endpoint, *, timeout_ms_max: int) -> None:
+        self._endpoint = endpoint
+        self._timeout_s = timeout_ms_max // 1000 + GRACE_S
+        self._client: Client | None = None
+
+    def query(self, sql: str, limits: Limits) -> Answer:
+        """The whole answer. Raises QueryFailed, Unreachable."""
+        from clickhouse_connect.driver.exceptions import ClickHouseError
+
+        settings = {
+            "readonly": "1",
+            "max_execution_time": str(limits.timeout_ms / 1000),
+            "max_result_rows": str(limits.rows),
+            "max_result_bytes": str(RESULT_BYTES_MAX),
+            "result_overflow_mode": "throw",
+            "max_memory_usage": str(MEMORY_BYTES_MAX),
+            "output_format_json_quote_denormals": "1",
+        }
+        try:
+            client = self._connected()
+            text = client.raw_query(one_statement(sql), settings=settings, fmt="JSONCompact")
+        except ClickHouseError as problem:
+            self.close()
+            code = getattr(problem, "code", None)
+            if not code:
+                raise Unreachable(f"the records do not answer: {problem}") from problem
+            raise QueryFailed(_words(str(problem)), code) from problem
+        return msgspec.json.decode(text, type=Answer)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self) -> "Client":
+        if self._client is None:
+            self._client = client_of(self._endpoint, timeout_s=self._timeout_s)
+        return self._client
+
+
+def _words(message: str) -> str:
+    """What the engine said, without the client's frame and the address it asked."""
+    start = message.find("DB::Exception: ")
+    said = message[start + len("DB::Exception: ") :] if start >= 0 else message
+    return said.split(" (for url ")[0].strip()
