@@ -44,7 +44,9 @@ Only = Annotated[
     typer.Option(help="STEP:/pointer (input:/pointer): only these of that step's input count."),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed, the same answer.")]
-Reward = Annotated[str, typer.Option(help="succeeded, quality, or quality:NAME.")]
+Reward = Annotated[
+    str, typer.Option(help="succeeded, quality, quality:NAME; by rules: session, long_term.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class _Asked:
     workflow: str
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    rules: Path | None = None
 
     def compared(self) -> "Compared":
         from acp_spec.bindings.errors import error
@@ -156,6 +159,9 @@ def contribution(
     new: New,
     workflow: Workflow = "",
     reward: Reward = "quality",
+    rules: Annotated[
+        Path | None, typer.Option(help="Score all sessions by these reward rules first.")
+    ] = None,
     ignore: Ignored = None,
     only: Only = None,
     chain: Annotated[
@@ -167,7 +173,7 @@ def contribution(
     """How much of the change of the mean reward is due to which component; 8 when not enough of the
     sessions have counterparts to tell."""
     out = Output(json=as_json)
-    asked = _Asked(source, baseline, new, workflow, tuple(ignore or ()), tuple(only or ()))
+    asked = _Asked(source, baseline, new, workflow, tuple(ignore or ()), tuple(only or ()), rules)
     with reporting(out):
         found = _contribution(out, asked, reward=reward, seed=seed, chain=chain)
         _show_contribution(out, found)
@@ -192,7 +198,7 @@ def _contribution(
         window(asked.baseline, "--baseline", workflow=asked.workflow),
         window(asked.new, "--new", workflow=asked.workflow),
     )
-    records = Records(asked.source)
+    records = Records(asked.source, asked.rules)
     samples: tuple[list[SessionSample], list[SessionSample]] = ([], [])
     for place, one in sorted_into(records, both, out=out):
         samples[place].append(session_sample(one, reward=reward, compared=compared))

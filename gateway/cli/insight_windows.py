@@ -62,23 +62,31 @@ def _refuse(message: str) -> NoReturn:
 
 @dataclass(slots=True)
 class Records:
-    """The newest form of each session in a folder, with rewards, read once and counted."""
+    """The newest form of each session in a folder, with rewards, read once and counted.
+
+    Those that wait for a review count too: they happened. `rules`: a file to score all of them by.
+    """
 
     source: Path
+    rules: Path | None = None
     left_out: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator["Trajectory"]:
         import msgspec
 
         from acp_spec.model.trajectory import Rewards
-        from gateway.rewards.given import rewards
+        from gateway.cli.rewards_history import rules_in
+        from gateway.rewards.scoring import Scorer
         from gateway.stores.reader import FolderUnreadable, TrajectoryReader
 
-        reader = TrajectoryReader(self.source)
+        scorer = Scorer(rules_in(self.rules) if self.rules else None)
+        reader = TrajectoryReader(self.source, reviewed_only=False)
         try:
             for one in reader:
-                is_scored = one.rewards != Rewards()
-                yield one if is_scored else msgspec.structs.replace(one, rewards=rewards(one))
+                if scorer.rules is None and one.rewards != Rewards():
+                    yield one
+                else:
+                    yield msgspec.structs.replace(one, rewards=scorer.score(one))
         except FolderUnreadable as problem:
             _refuse(f"--from: {problem}")
         for kind in ("torn", "malformed", "quarantined"):

@@ -63,7 +63,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: sessions with a reward, their mean, those without one, those not walked."""
+    """One window: sessions with a reward, their mean, those without one, those not walked.
+    `coverage` is an upper bound where nothing is told: walking stops once it is too little."""
 
     sessions: int
     mean: float

@@ -22,7 +22,7 @@ from gateway.insight.samples import CallSample, Json, SessionSample, StepSample
 
 _DIGITS_MAX = 300
 OK = "OK"
-SUCCEEDED, QUALITY = "succeeded", "quality"
+SUCCEEDED, QUALITY, SESSION, LONG_TERM = "succeeded", "quality", "session", "long_term"
 INPUT = "input"
 """The session's own, among the steps."""
 _ENVELOPE = ("/component", "/retries_spent", "/usage", "/llm_calls")
@@ -126,17 +126,22 @@ class _Reader:
 
 def check_reward(reward: str) -> None:
     """INVALID_REQUEST for what `reward_of` does not know."""
-    if reward not in (SUCCEEDED, QUALITY) and not reward.startswith(f"{QUALITY}:"):
-        message = f"reward {reward!r} is none of {SUCCEEDED}, {QUALITY}, {QUALITY}:NAME"
+    known = (SUCCEEDED, QUALITY, SESSION, LONG_TERM)
+    if reward not in known and not reward.startswith(f"{QUALITY}:"):
+        message = f"reward {reward!r} is none of {', '.join(known)}, {QUALITY}:NAME"
         raise AcpFailure(error(Reason.INVALID_REQUEST, message))
 
 
 def reward_of(one: Trajectory, reward: str) -> float | None:
-    """`succeeded`: 1 or 0. `quality`: the mean of what was judged, `quality:NAME` of that name;
-    None where nothing was."""
+    """`succeeded`: 1 or 0. `quality`: the mean of what was judged, `quality:NAME` of that name.
+    `session`, `long_term`: the quality of that part by reward rules. None where nobody judged."""
     kind, _, name = reward.partition(":")
+    vector = one.rewards.vector
     if kind == SUCCEEDED:
         return float(one.rewards.operational.succeeded)
+    if kind in (SESSION, LONG_TERM):
+        part = vector and (vector.session if kind == SESSION else vector.long_term)
+        return part.quality.value if part else None
     given = [
         row.value
         for row in one.rewards.quality

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from acp_spec.model.enums import SessionStatus
+from acp_spec.model.grounding import Grounding, Review
 from acp_spec.model.trajectory import Trajectory
 from acp_spec.sdk.cli import Exit
 from gateway.cli.insight import app
@@ -145,6 +146,32 @@ def test_records_without_rewards_get_those_that_reflectors_and_people_gave(tmp_p
     plain = [record(f"s{n}", begun_ms=n * DAY_MS) for n in range(2)]
     ran = run("contribution", *windows(written(tmp_path, plain)), "--reward", "succeeded", "--json")
     assert json.loads(ran.stdout)["baseline"]["mean"] == 1.0
+
+
+RULES = """
+rewards: by_success
+version: 1.0.0
+rules:
+  - {name: done, kind: outcome, part: session, value: "end.status == 'SUCCEEDED' ? 1.0 : 0.0"}
+"""
+
+
+def test_the_change_of_what_reward_rules_make_of_it(worse: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    asked = ("contribution", *windows(worse), "--reward", "session", "--json")
+    without = json.loads(run(*asked).stdout)
+    assert without["baseline"]["unrewarded"] == 210
+    assert "no session with a reward" in without["refused"]
+    found = json.loads(run(*asked, "--rules", rules).stdout)
+    assert found["baseline"]["mean"] == 1.0
+    assert found["change"] == 0.0
+
+
+def test_sessions_that_wait_for_a_review_happened_and_count(tmp_path: Path) -> None:
+    waiting = record("waiting", grounding=Grounding(review=Review.WAITING))
+    ran = run("signals", "--from", written(tmp_path, [waiting]), "--json")
+    assert json.loads(ran.stdout)["workflows"][0]["succeeded"] == 1
 
 
 def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:

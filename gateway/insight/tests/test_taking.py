@@ -2,12 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 
 from acp_spec.model.errors import AcpFailure
 from acp_spec.model.payload import payload
 from acp_spec.model.plan import Plan, SubGoal
-from acp_spec.model.trajectory import PlanVersion, Trajectory
+from acp_spec.model.reward_vector import PartReward, Quality, RewardVector, RulesRef, Validity
+from acp_spec.model.trajectory import PlanVersion, Rewards, Trajectory
 from gateway.engine.tests.casting import Cast, Terms
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import (
@@ -30,6 +32,13 @@ from gateway.insight.taking import (
     settled_calls,
 )
 from gateway.insight.tests.records import attempt, json_of, record, rewarded
+
+VECTOR = RewardVector(
+    rules=RulesRef(name="r", version="1", digest="d"),
+    as_of="2025-11-30T00:00:00Z",
+    session=PartReward(quality=Quality(value=0.25)),
+    long_term=PartReward(quality=Quality(validity=Validity.NOT_JUDGED, reason="nobody")),
+)
 
 
 def taken(one: Trajectory, **compared: object) -> SessionSample:
@@ -162,6 +171,9 @@ def test_a_reward_is_none_where_nobody_judged() -> None:
     assert reward_of(judged_twice, "quality:other") is None
     assert reward_of(rewarded(record(), None), "quality") is None
     assert reward_of(judged_twice, "succeeded") == 1.0
+    assert reward_of(judged_twice, "session") is None
+    ruled = msgspec.structs.replace(judged_twice, rewards=Rewards(vector=VECTOR))
+    assert (reward_of(ruled, "session"), reward_of(ruled, "long_term")) == (0.25, None)
     with pytest.raises(AcpFailure, match="none of succeeded"):
         check_reward("speed")
 
