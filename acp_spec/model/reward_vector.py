@@ -78,6 +78,24 @@ class PartReward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operational: float = 0.0
 
 
+class Correction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """`right` instead of `wrong`, as a comment says; `wrong` is empty where it does not say."""
+
+    right: str
+    wrong: str = ""
+
+
+class CommentReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was understood of a comment, `by` rules or a reflector (`name@version`)."""
+
+    feedback_id: str
+    tags: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    validity: Validity = Validity.VALID
+    reason: str = ""
+    by: str = ""
+
+
 class RewardEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One event under one rule. Of equal `kind` no event has two, in whatever part."""
 

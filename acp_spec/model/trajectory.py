@@ -15,7 +15,7 @@ from acp_spec.model.grounding import Grounding
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.plan import Plan
 from acp_spec.model.recovery import Option, PolicyRef, Trigger
-from acp_spec.model.reward_vector import RaterSpread, RewardVector
+from acp_spec.model.reward_vector import CommentReading, RaterSpread, RewardVector
 from acp_spec.model.semantics import MappedValue
 from acp_spec.model.session import Deviation, Feedback, RolloutMark
 from acp_spec.model.times import parse_rfc3339
@@ -185,12 +185,14 @@ class OperationalReward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 class Rewards(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`raters`: where several people or programs scored the same thing, how far they are apart.
-    `vector`: what the gateway's reward rules make of it all; absent without rules.
+    `comments`: what was understood of them. `vector`: what the gateway's reward rules make of it
+    all; absent without rules.
     """
 
     quality: tuple[QualityReward, ...] = ()
     operational: OperationalReward = OperationalReward()
     raters: tuple[RaterSpread, ...] = ()
+    comments: tuple[CommentReading, ...] = ()
     vector: RewardVector | None = None
 
 

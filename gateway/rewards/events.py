@@ -11,6 +11,7 @@ from typing import Final
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import Payload
+from acp_spec.model.reward_vector import Validity
 from acp_spec.model.session import FeedbackTarget
 from acp_spec.model.times import parse_rfc3339
 from acp_spec.model.trajectory import Attempt, FeedbackRow, Trajectory
@@ -20,6 +21,7 @@ from gateway.rewards.facts import (
     SESSION,
     AttemptFacts,
     CallFacts,
+    CommentFacts,
     DecisionFacts,
     EndFacts,
     Facts,
@@ -32,6 +34,7 @@ from gateway.rewards.facts import (
 )
 from gateway.rewards.given import duration_ms
 from gateway.rewards.judgeable import prevented
+from gateway.rewards.readings import readings
 from gateway.rewards.rules import Each
 
 NULL: Final = b"null"
@@ -258,6 +261,32 @@ def _judgements(events: Events) -> Iterator[Event]:
         )
 
 
+def _comments(events: Events) -> Iterator[Event]:
+    """Words that somebody other than the gateway said, as they were understood. With a score they
+    are one event with it: whoever judged by the score has judged the comment."""
+    rows = {row.feedback.feedback_id: row for row in events.feedback}
+    for reading in readings(events.feedback):
+        row = rows[reading.feedback_id]
+        judged, delay_ms = judged_call(events, row.feedback.target), delay_of(events, row)
+        facts = CommentFacts(
+            kind=row.feedback.kind.value,
+            author=row.feedback.author,
+            tags=reading.tags,
+            corrections=len(reading.corrections),
+            delay_ms=delay_ms,
+        )
+        not_read = f"comment: {reading.reason}" if reading.validity is not Validity.VALID else ""
+        yield Event(
+            key=f"feedback:{reading.feedback_id}",
+            scope=events.scope(Each.COMMENT, facts),
+            call_id=judged,
+            action=_action(events, judged),
+            prevented=not_read,
+            delay_ms=delay_ms,
+            row=row,
+        )
+
+
 _MAKERS: Final[dict[Each, Callable[[Events], Iterator[Event]]]] = {
     Each.END: _ends,
     Each.CALL: _calls,
@@ -266,6 +295,7 @@ _MAKERS: Final[dict[Each, Callable[[Events], Iterator[Event]]]] = {
     Each.DECISION: _decisions,
     Each.FEEDBACK: _feedback,
     Each.JUDGEMENT: _judgements,
+    Each.COMMENT: _comments,
 }
 
 

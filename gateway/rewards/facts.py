@@ -82,6 +82,14 @@ class JudgementFacts(Facts, frozen=True, kw_only=True):
     value: float = 0.0
 
 
+class CommentFacts(Facts, frozen=True, kw_only=True):
+    kind: str = ""
+    author: str = ""
+    tags: tuple[str, ...] = ()
+    corrections: int = 0
+    delay_ms: int = 0
+
+
 class ProgressFacts(Facts, frozen=True, kw_only=True):
     """Where a session stands after a call: what a potential is made of."""
 
@@ -105,6 +113,7 @@ FACTS_OF: Final[dict[Each, type[Facts]]] = {
     Each.DECISION: DecisionFacts,
     Each.FEEDBACK: FeedbackFacts,
     Each.JUDGEMENT: JudgementFacts,
+    Each.COMMENT: CommentFacts,
 }
 PAYLOADS_OF: Final[dict[Each, tuple[str, ...]]] = {
     Each.END: (INPUT, OUTPUT),

@@ -43,6 +43,7 @@ class Each(Word):
     DECISION = "DECISION"
     FEEDBACK = "FEEDBACK"
     JUDGEMENT = "JUDGEMENT"
+    COMMENT = "COMMENT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

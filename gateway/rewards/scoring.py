@@ -12,6 +12,7 @@ from acp_spec.model.times import parse_rfc3339
 from acp_spec.model.trajectory import Rewards, Trajectory
 from gateway.rewards.given import rewards
 from gateway.rewards.grounding.charging import grounding_reward
+from gateway.rewards.readings import readings
 from gateway.rewards.rules import RewardRules
 from gateway.rewards.vector import vector
 
@@ -26,7 +27,11 @@ class Scorer:
         """The rewards of a trajectory whose `rewards` are not filled yet."""
         given = rewards(trajectory, reflect_steps=reflect_steps)
         found = grounding_reward(trajectory.grounding)
-        given = msgspec.structs.replace(given, quality=(*given.quality, *found))
+        given = msgspec.structs.replace(
+            given,
+            quality=(*given.quality, *found),
+            comments=readings(trajectory.feedback),
+        )
         if self.rules is None:
             return given
         made = vector(trajectory, self.rules, as_of_ms=newest_ms(trajectory))

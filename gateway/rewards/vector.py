@@ -32,7 +32,7 @@ from gateway.rewards.worth import number
 
 NOBODY: Final = "nobody judged it"
 FADED: Final = "all that was said of it has faded"
-SAID: Final = frozenset({Each.FEEDBACK, Each.JUDGEMENT})
+SAID: Final = frozenset({Each.FEEDBACK, Each.JUDGEMENT, Each.COMMENT})
 """Events that are judgements by themselves."""
 PROBLEMS_MAX: Final = 20
 """Of one trajectory: the rule is broken, and more of the same tells nothing new."""
