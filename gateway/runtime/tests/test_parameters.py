@@ -11,7 +11,7 @@ from acp_spec.model.errors import AcpFailure
 from gateway.board.audit import AuditLog
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Override, Parameters, problem
-from gateway.governance.rules import BreakerRules, RateRules, RetryTokenRules, Slots
+from gateway.governance.rules import BreakerRules, HedgeRules, RateRules, RetryTokenRules, Slots
 from gateway.runtime.clock import ManualClock
 from gateway.runtime.parameters import (
     KEPT_MAX,
@@ -191,6 +191,10 @@ def test_a_component_goes_by_its_override_then_by_its_card_then_by_what_holds_fo
                 "b": Override(
                     target=Slots(limit=3),
                     retry_tokens=RetryTokenRules(enabled=False),
+                    breaker=BreakerRules(failures_in_a_row=2),
+                    hedge=HedgeRules(share=0.5),
+                    backoff=Backoff(base_ms=7),
+                    rate=RateRules(per_second=2),
                     actions={"x": RateRules(per_second=1)},
                 )
             },
@@ -199,11 +203,16 @@ def test_a_component_goes_by_its_override_then_by_its_card_then_by_what_holds_fo
     limits = Limits(max_concurrency=5, max_rate_per_s=100)
     plain = live.rules_for(target(Card(name="a", version="1.0.0")))
     assert (plain.target, plain.rate) == (Slots(limit=32, max_waiting=7), None)
+    assert (plain.breaker, plain.hedge) == (BreakerRules(), HedgeRules())
+    assert live.backoff_of("a") == Backoff()
     told = live.rules_for(target(Card(name="c", version="1.0.0", limits=limits)))
     assert told.target == Slots(limit=5, max_waiting=7)
     assert told.rate == RateRules(per_second=100, burst=10)
     ruled = live.rules_for(target(Card(name="b", version="1.0.0", limits=limits)))
     assert (ruled.target.limit, ruled.retries.enabled) == (3, False)
+    assert (ruled.breaker.failures_in_a_row, ruled.hedge.share) == (2, 0.5)
+    assert live.backoff_of("b") == Backoff(base_ms=7)
+    assert ruled.rate == RateRules(per_second=2), "an operator's word goes before the card's"
     assert {name: rate.per_second for name, rate in ruled.actions.items()} == {"x": 1}
 
 
