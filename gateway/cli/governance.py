@@ -4,6 +4,7 @@
 somebody else's change in between is refused, never overwritten.
 """
 
+from collections.abc import Set
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from acp_spec.sdk.cli import JsonFlag, Output
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
 
 if TYPE_CHECKING:
+    from gateway.cli.remote import Gateway
     from gateway.runtime.parameters import ParameterVersion
 
 PARAMETERS = "/v1/governance/parameters"
@@ -59,6 +61,8 @@ def set_parameters(
         text = changed_document(now.parameters, changes, expected_version=now.version, note=reason)
         change = decode_request(ParameterChange, text, max_bytes=len(text))
         _show(out, remote.operate(ParameterVersion, f"PUT {PARAMETERS}", body=change))
+        named = change.parameters.components.keys() - now.parameters.components.keys()
+        _note_strangers(out, remote, named)
 
 
 @app.command("history")
@@ -114,6 +118,17 @@ def targets(
             f"{one.retry_tokens:.0%}",
         ),
     )
+
+
+def _note_strangers(out: Output, remote: "Gateway", named: Set[str]) -> None:
+    """A name that nobody has yet is allowed, and more often than not a slip."""
+    from acp_spec.model.gateway_calls import ComponentPage
+
+    if not named:
+        return
+    known = {one.card.name for one in remote.ask(ComponentPage, "list_components").components}
+    for name in sorted(named - known):
+        out.note(f"no component {name!r} is registered: it holds once there is one")
 
 
 def _show(out: Output, found: "ParameterVersion") -> None:

@@ -166,6 +166,10 @@ def test_nonsense_is_a_400_that_names_the_place_and_an_outage_costs_little(
             assert place in reply.message
         assert client.get(PARAMETERS).text == before
         assert command(served, "set", "nonsense").exit_code == Exit.USAGE
+        words = ("set", "components.feees.backoff.base_ms=7", "--gateway", served.url)
+        slip = CliRunner().invoke(governance_command, [*words])
+        assert slip.exit_code == Exit.OK, slip.output
+        assert "no component 'feees' is registered" in slip.output
         check_outage(client, fees)
         assert command(served, "targets").exit_code == Exit.OK
     served.stop()
