@@ -62,7 +62,7 @@ def set_parameters(
         change = decode_request(ParameterChange, text, max_bytes=len(text))
         _show(out, remote.operate(ParameterVersion, f"PUT {PARAMETERS}", body=change))
         named = change.parameters.components.keys() - now.parameters.components.keys()
-        _note_strangers(out, remote, named)
+        _note_strangers(out, remote, named=named)
 
 
 @app.command("history")
@@ -120,7 +120,7 @@ def targets(
     )
 
 
-def _note_strangers(out: Output, remote: "Gateway", named: Set[str]) -> None:
+def _note_strangers(out: Output, remote: "Gateway", *, named: Set[str]) -> None:
     """A name that nobody has yet is allowed, and more often than not a slip."""
     from acp_spec.model.gateway_calls import ComponentPage
 

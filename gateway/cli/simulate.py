@@ -176,6 +176,8 @@ def _one(out: Output, scenario: "Scenario", *, mutant: str) -> Exit:
 
     with exchanged(MUTANTS.get(mutant)):
         found = lived(scenario, make_house)
+    if scenario.only and not found.sessions:
+        wrong_use(out, "--only: no session of this world has such a number")
     for one in found.violations:
         out.note(f"{one.at_s:9.3f} s  session {one.session or '-':>3}  {one.law}: {one.what}")
     out.document(

@@ -57,7 +57,13 @@ def test_a_replay_whose_verdict_would_be_none_does_not_begin(
 
 @pytest.mark.parametrize(
     "words",
-    [("--workers", "0"), ("--sessions", "0"), ("--seconds", "-1"), ("--world", "-1")],
+    [
+        ("--workers", "0"),
+        ("--sessions", "0"),
+        ("--seconds", "-1"),
+        ("--world", "-1"),
+        ("--world", "3", "--only", "99999"),
+    ],
 )
 def test_a_simulation_of_nothing_proves_nothing(words: tuple[str, ...]) -> None:
     """Without a worker no session ran, no law was broken, and the exit code was 0."""

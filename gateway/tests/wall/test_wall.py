@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from gateway.tests.wall.__main__ import main
 from gateway.tests.wall.scenarios import SCENARIOS, Scenario
 from gateway.tests.wall.scoring import Score, table
 from gateway.tests.wall.wall import play_all
@@ -30,6 +31,12 @@ def test_there_are_scenarios_enough_and_both_controls_are_in_the_short_part() ->
     assert len(SCENARIOS) >= 16 + 2
     assert any(one.costs_nothing for one in SHORT)
     assert any(one.must_fail for one in SHORT)
+
+
+def test_a_name_that_no_scenario_has_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """It played nothing, and the wall stood."""
+    assert main(["control", "contorl"]) == 2
+    assert "there is no scenario contorl; there are: control, " in capsys.readouterr().err
 
 
 def test_the_short_wall_stands() -> None:
