@@ -5,7 +5,7 @@ agrees with a source when one reading agrees in every part that both have.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from acp_spec.model.times import rfc3339
@@ -34,7 +34,7 @@ WEEKDAYS: Final = {
 }
 _MONTH = "(?P<month_{0}>" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _CLOCK = r"(?P<{0}hour>\d{{1,2}}):(?P<{0}minute>\d{{2}})(?::(?P<{0}second>\d{{2}})(?:\.\d+)?)?"
-_ZONE = r"(?P<{0}zone>Z|[+-]\d{{2}}:?\d{{2}})?"
+_ZONE = r"(?:\s?(?P<{0}zone>Z\b|UTC\b|GMT\b|[+-]\d{{2}}:?\d{{2}}))?"
 _HALF = r"(?:\s?(?P<half>[ap])\.?m\b\.?)?"
 
 DATE: Final = re.compile(
@@ -70,9 +70,12 @@ class When:
     minute_of_day: int | None = None
     second: int | None = None
     zone: int | None = None
+    weekday: int | None = None
 
     def agrees(self, other: "When") -> bool:
         """Nothing that both know differs, and they know something together."""
+        if self.weekday is not None and not _on(other, self.weekday):
+            return False
         mine, theirs = self._known(other), other._known(self)
         both = [
             (a, b) for a, b in zip(mine, theirs, strict=True) if a is not None and b is not None
@@ -128,7 +131,7 @@ def readings(found: re.Match[str]) -> list[When]:
         options = [_with_month_name(part)]
     weekday = WEEKDAYS.get((part["weekday"] or "").lower())
     dates = [_when(option, found) for option in options]
-    return [one for one in dates if one is not None and _on(one, weekday)]
+    return [replace(one, weekday=weekday) for one in dates if one is not None and _on(one, weekday)]
 
 
 def time_of(found: re.Match[str]) -> When | None:
@@ -173,7 +176,7 @@ def _possible(month: int, day: int | None) -> bool:
 def _zone(text: str | None) -> int | None:
     if not text:
         return None
-    if text in "Zz":
+    if text.upper() in ("Z", "UTC", "GMT"):
         return 0
     minutes = int(text[1:3]) * 60 + int(text[-2:])
     return -minutes if text[0] == "-" else minutes
@@ -188,6 +191,11 @@ def _in_utc(one: When) -> When:
     if 0 <= minute < 1440:
         return When(one.year, one.month, one.day, minute, one.second, 0)
     return When(one.year, one.month, None, minute % 1440, one.second, 0)
+
+
+def in_utc(one: When) -> When:
+    """The same moment in UTC, where its zone is known."""
+    return _in_utc(one) if one.zone else one
 
 
 def _on(one: When, weekday: int | None) -> bool:

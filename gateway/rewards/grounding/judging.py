@@ -31,6 +31,8 @@ SAMPLED: Final = 0.2
 """Share of sessions with something that could not be checked which a person looks at."""
 CLAIMS_MAX: Final = 64
 """More claims than these are not one answer; the rest is left to a person."""
+CHARACTERS_MAX: Final = 6000
+"""Of all claims' sentences together: judging runs beside the sessions and must end soon."""
 
 VERDICT: Final = {
     Standing.STANDS: GroundingVerdict.SUPPORTED,
@@ -74,9 +76,11 @@ def _claims(trajectory: Trajectory) -> Iterator[GroundedClaim]:
     if not trajectory.claims:
         return
     calls = {call: _settled(row) for call, row in settled_rows(trajectory.calls).items()}
+    characters = 0
     for index, claim in enumerate(trajectory.claims):
-        if index >= CLAIMS_MAX:
-            reason = f"only the first {CLAIMS_MAX} claims are checked"
+        characters += len(claim.text)
+        if index >= CLAIMS_MAX or characters > CHARACTERS_MAX:
+            reason = f"only {CLAIMS_MAX} claims of {CHARACTERS_MAX} characters are checked"
             yield GroundedClaim(claim=index, verdict=GroundingVerdict.NOT_CHECKABLE, reason=reason)
             continue
         found = judged(claim, calls)

@@ -37,6 +37,8 @@ class Quantity:
     hedged: bool = False
     bound: str = ""
     """`>=`, `>`, `<=`, `<` where the sentence gives a limit rather than the number itself."""
+    compound: bool = False
+    """Its unit goes on (`g/dL`), so that another number may be the same amount."""
     turned: bool = False
     """A denial turned the limit round: `will not pay more than`."""
 
@@ -76,7 +78,7 @@ _CODE = re.compile(
     r"[A-Za-z0-9](?:[\w]|[./#:-](?=\w))*)"
 )
 _NO_CODE = re.compile(
-    rf"(?:[A-Z]{{3}})?\d[\d.,]*(?:-[a-z]+|[a-zA-Zµ°]{{1,5}}|[eE][-+]?\d+)?|\d+(?:st|nd|rd|th)|[A-Z]{{3}}{NUMERAL}"
+    rf"(?:[A-Z]{{3}})?\d[\d.,]*(?:(?:-[a-z]+)+|[a-zA-Zµ°]{{1,5}}|[eE][-+]?\d+)?|\d+(?:st|nd|rd|th)|[A-Z]{{3}}{NUMERAL}"
 )
 _ENDING = re.compile(
     r"(?:ending|ends|last digits|last four(?: digits)?)(?: in| with| are)?\s*$", re.I
@@ -85,7 +87,7 @@ _QUANTITY = re.compile(
     r"(?P<sign>[-\u2212+](?=[\s£€$¥₹]?[\d.£€$¥₹]))?(?P<open>\()?"
     rf"(?:(?P<symbol>(?:US)?[{SIGNS}])\s?|\b(?P<before>[A-Z]{{3}}|Rs\.?)\s?)?(?P<inner>[-\u2212])?"
     rf"(?P<number>{NUMERAL}|\.\d+)"
-    r"(?P<scale>\s?(?:thousand|million|mn|billion|bn|lakh|lakhs|crore|crores)\b|[kKM](?![a-zA-Z]))?"
+    r"(?P<scale>\s?(?:thousand|million|mn|billion|bn|lakh|lakhs|crore|crores)\b|[kKMm](?![a-zA-Z]))?"
     rf"(?P<close>\))?(?:\s?(?P<percent>[%‰])|[\s-]?(?P<unit>[{SIGNS}]|[A-Za-zµ]+))?"
 )
 _SCALES: Final = {
@@ -165,24 +167,29 @@ def _quantity(match: re.Match[str], text: str) -> Quantity | None:
     numbers = readings(match["number"])
     if not numbers:
         return None
-    scale = Decimal(1).scaleb(_SCALES.get((match["scale"] or "").strip().lower(), 0))
-    negative = bool(
-        match["sign"] in ("-", "\u2212") or match["inner"] or (match["open"] and match["close"])
+    metres = match["scale"] == "m" and not (match["symbol"] or match["before"])
+    scale = Decimal(1).scaleb(
+        0 if metres else _SCALES.get((match["scale"] or "").strip().lower(), 0)
     )
-    factor = -scale if negative else scale
-    unit, end = _unit(match)
+    negative = bool(match["sign"] in ("-", "\u2212") or match["inner"])
+    in_brackets = bool(match["open"] and match["close"])
+    factors = (scale, -scale) if in_brackets else (-scale if negative else scale,)
+    unit, end = (unit_of("m"), match.end("scale")) if metres else _unit(match)
     before = text[max(0, match.start() - LOOKED_BACK) : match.start()]
     bound, turned = _bound(before)
     return Quantity(
         start=match.start(),
         end=end,
-        shown=text[match.start() : end].replace("\0", "").strip("( "),
-        readings=tuple(Reading(r.value * factor, r.step * scale) for r in numbers),
+        shown=text[match.start() : end].replace("\0", "").strip("() "),
+        readings=tuple(
+            Reading(r.value * factor, r.step * scale) for r in numbers for factor in factors
+        ),
         unit=unit,
         signed=negative or match["sign"] == "+",
         hedged=bool(words.HEDGE.search(before)),
         bound=bound,
         turned=turned,
+        compound=re.match(r"/[A-Za-z]", text[end:]) is not None,
     )
 
 
@@ -220,7 +227,7 @@ def _bound(before: str) -> tuple[str, bool]:
 
 
 def _worded(text: str) -> list[Quantity]:
-    """`three days`; a bare `one` may be a pronoun and proves nothing."""
+    """`three days`; a bare `one` may be a pronoun, `zero` a mark, and neither proves anything."""
     found = []
     for match in islice(_WORDED.finditer(text), MENTIONS_MAX):
         value = Decimal(words.SMALL_NUMBERS[match[1].lower()])
@@ -235,7 +242,7 @@ def _worded(text: str) -> list[Quantity]:
                 shown=text[match.start() : end],
                 readings=(Reading(value, Decimal(1)),),
                 unit=unit,
-                worded=value == 1,
+                worded=value <= 1,
                 hedged=bool(words.HEDGE.search(before)),
                 bound=bound,
                 turned=turned,

@@ -7,6 +7,8 @@ unmentioned: then that source was meant, and says otherwise. Else nobody said it
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from gateway.rewards.grounding import states, words
@@ -21,8 +23,9 @@ from gateway.rewards.grounding.findings import (
     told,
 )
 from gateway.rewards.grounding.mentions import Mentions, Quantity, mentions_of
+from gateway.rewards.grounding.numerals import Reading
 from gateway.rewards.grounding.totals import totals
-from gateway.rewards.grounding.units import CURRENCIES, same_currency
+from gateway.rewards.grounding.units import CURRENCIES, Dimension, same_currency
 
 OVERLAP_MIN: Final = 0.8
 """Share of a sentence's words that a text must have for the sentence to be its own."""
@@ -33,6 +36,18 @@ _OVERDRAWN: Final = re.compile(r"\b(?:overdrawn|in the red|minus|negative)\b", r
 _CODE_WORD: Final = re.compile(r"(?<![\w-])[A-Z]{3}(?![\w-])")
 _TURNS_ON_TIME: Final = re.compile(r"\b(?:before|until|later than|earlier than)\s*$", re.IGNORECASE)
 """`not before 3 May` denies nothing about 3 May."""
+_WILL_NOT: Final = re.compile(
+    r"\b(?:will|would|can|could|may|might|shall|should|must)(?:\s+not|n['\u2019]t)\b"
+    r"|\bcannot\b|\bwon['\u2019]t\b|(?:^|[.;!?:,]\s*)(?:please )?(?:do not|don['\u2019]t|never)\b",
+    re.IGNORECASE,
+)
+"""It denies what may come, or tells somebody what not to do: no source says that of now."""
+_RECKONED: Final = re.compile(
+    r"\b(?:would|could|should|might|may|if|per|each|every|unless|once)\b", re.IGNORECASE
+)
+"""The sentence reckons on from what the sources say: another number is no contradiction."""
+_ASIDE: Final = re.compile(r"\s*(?:past|to|quarters?|halves|thirds?|of)\b", re.IGNORECASE)
+"""Behind a number in words: `five minutes past`, `three quarters`, `two of them`."""
 _COST_WORDS: Final = "fee fees charge charges cost costs price due amount"
 _COSTS: Final = frozenset(_COST_WORDS.split())
 
@@ -44,7 +59,8 @@ def sentence_findings(text: str, facts: Sequence[Fact]) -> Iterator[Finding]:
     emptied = list(_emptied(text, facts))
     mentioned = [
         *_quantities(text, said, facts=facts),
-        *states.moment_findings(text, said.moments, facts=facts),
+        *_trends(text, said),
+        *_moments(text, said, facts=facts),
         *states.code_findings(text, said.codes, facts=facts),
         *_currencies(text, said, facts=facts),
     ]
@@ -55,6 +71,17 @@ def sentence_findings(text: str, facts: Sequence[Fact]) -> Iterator[Finding]:
     if not found:
         found += _overlap(text, facts)
     yield from found
+
+
+def _moments(text: str, said: Mentions, *, facts: Sequence[Fact]) -> Iterator[Finding]:
+    """Another date than a source's may be one that the sentence reckons with or forbids."""
+    declared = any(fact.is_value and fact.moment for fact in facts)
+    loose = not declared and (_RECKONED.search(text) or _WILL_NOT.search(text))
+    for finding in states.moment_findings(text, said.moments, facts=facts):
+        if loose and finding.standing is Standing.AGAINST:
+            yield open_(f"it may be another date: {finding.reason}", finding.start)
+        else:
+            yield finding
 
 
 def _denials_known(text: str, worded: Sequence[Finding]) -> bool:
@@ -74,6 +101,8 @@ def _unless_denied(text: str, finding: Finding, *, said: Mentions) -> Finding:
     if _TURNS_ON_TIME.search(text[: finding.start]):
         return finding
     if states.clause_denied(text, finding.start):
+        if any(code.start == finding.start for code in said.codes) or _WILL_NOT.search(text):
+            return open_("what it denies is not what a source named tells", finding.start)
         return against(f"the text denies it, but {finding.reason}", finding.start)
     if states.denied_after(text, finding.start):
         return open_("it denies something that no source named tells", finding.start)
@@ -102,7 +131,11 @@ def _quantities(text: str, said: Mentions, *, facts: Sequence[Fact]) -> Iterator
         if dated is not None:
             yield dated
             continue
-        if one.worded or any(_holds_word(fact, one.shown) for fact in facts):
+        if (
+            one.worded
+            or (one.shown[0].isalpha() and _ASIDE.match(text[one.end :]))
+            or any(_holds_word(fact, one.shown) for fact in facts)
+        ):
             continue
         written = _written(one, within)
         if written is not None:
@@ -110,6 +143,19 @@ def _quantities(text: str, said: Mentions, *, facts: Sequence[Fact]) -> Iterator
             continue
         left = [own[k] for k in range(len(facts)) if k not in accounted and fits[i, k] > Fit.UNLIKE]
         yield _unmatched(text, one, best=best, left=left, facts=facts)
+
+
+def _trends(text: str, said: Mentions) -> Iterator[Finding]:
+    """`fell from 90 to 120` contradicts itself, whoever said the numbers."""
+    for first, second in pairwise(said.quantities):
+        before = text[: first.start].rstrip()
+        if text[first.end : second.start].strip() != "to" or not before.endswith("from"):
+            continue
+        change = second.readings[0].value - first.readings[0].value
+        fell, rose = words.FELL.search(before), words.ROSE.search(before)
+        if (fell and not rose and change > 0) or (rose and not fell and change < 0):
+            told_so = f"{first.shown} to {second.shown}"
+            yield against(f"the sources say {told_so}, which is the other way", first.start)
 
 
 def _within_texts(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
@@ -152,6 +198,10 @@ def _unmatched(
     text: str, one: Quantity, *, best: Fit, left: list[Fact], facts: Sequence[Fact]
 ) -> Finding:
     meant = [fact for fact in left if _is_meant(text, one, fact=fact, facts=facts)]
+    if not _meant_as_value(meant) and _is_reckoned(text, one, facts=facts):
+        return open_(f"{one.shown} may be reckoned from the sources", one.start)
+    if one.compound:
+        return open_(f"{one.shown} has a unit that is not known here", one.start)
     if best is Fit.COARSE:
         return open_(f"{one.shown} is rounded coarsely or vaguely", one.start)
     if meant:
@@ -163,6 +213,23 @@ def _unmatched(
     if wrong is not None and best is Fit.DIFFERENT:
         return against(f"the text says {one.shown}, in another unit than {told(wrong)}", one.start)
     return open_(f"no source named says {one.shown}", one.start)
+
+
+def _is_reckoned(text: str, one: Quantity, *, facts: Sequence[Fact]) -> bool:
+    """By the sentence's own words, as the rest of a hundred, or as a sum or difference."""
+    if _RECKONED.search(text):
+        return True
+    if any(fit(one, total) is Fit.SAME for total in totals(facts)):
+        return True
+    is_share = one.unit is not None and one.unit.dimension is Dimension.SHARE
+    rests = (Decimal(100) - reading.value for reading in one.readings)
+    rest = replace(one, readings=tuple(Reading(value, Decimal(1)) for value in rests))
+    return is_share and any(fit(rest, fact) is Fit.SAME for fact in facts)
+
+
+def _meant_as_value(meant: Sequence[Fact]) -> bool:
+    """The claim itself declares that it is about one of these."""
+    return any(fact.is_value for fact in meant)
 
 
 def _is_meant(text: str, one: Quantity, *, fact: Fact, facts: Sequence[Fact]) -> bool:
@@ -227,7 +294,8 @@ def _emptied(text: str, facts: Sequence[Fact]) -> Iterator[Finding]:
         if any(_named_by(what, fact) for fact in facts if fact.kind is Kind.FLAG):
             continue
         meant = [fact for fact in counted if _named_by(what, fact)]
-        yield _emptied_finding(found[0], meant or _single(counted), start=found.start())
+        empty = [fact for fact in _single(counted) if not fact.number]
+        yield _emptied_finding(found[0], meant or empty, start=found.start())
     for found in words.NOTHING.finditer(text):
         if any(fact.kind in (Kind.WORD, Kind.FLAG) for fact in facts):
             continue

@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gateway.rewards.grounding import words
-from gateway.rewards.grounding.dates import MONTHS, WEEKDAYS
+from gateway.rewards.grounding.dates import MONTHS, WEEKDAYS, When, in_utc
 from gateway.rewards.grounding.facts import Fact, Kind
 from gateway.rewards.grounding.findings import Finding, against, open_, stands, told
-from gateway.rewards.grounding.mentions import Code, Moment
+from gateway.rewards.grounding.mentions import LOOKED_BACK, Code, Moment
 from gateway.rewards.grounding.units import CURRENCIES, unit_of
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[_'\u2019-][^\W\d_]+)*")
+_TITLE: Final = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\.$")
+_ANSWER: Final = re.compile(r"(?:[:=]|\b(?:is|are|was|were|turned|switched))\s*$", re.IGNORECASE)
+"""Before a `no` or an `off` that answers: `contactless: no`, `contactless is off`."""
 _YES: Final = frozenset(["yes", "true", "on"])
 _NO: Final = frozenset(["no", "false", "off"])
 _NOT_ONLY: Final = re.compile(r"\bnot only\b", re.IGNORECASE)
@@ -26,7 +29,7 @@ _NEAR: Final = 4
 
 def denied(text: str, start: int) -> bool:
     """Is there a denial in the same clause, shortly before `start`?"""
-    before = words.CLAUSES.split(text[:start])[-1]
+    before = words.CLAUSES.split(text[max(0, start - LOOKED_BACK) : start])[-1]
     found = list(words.DENIAL.finditer(before))
     if not found or _NOT_ONLY.search(before):
         return False
@@ -56,12 +59,13 @@ def word_findings(text: str, facts: Sequence[Fact]) -> Iterator[Finding]:
     places = {word: _places(text, word) for word in counted}
     accounted = {word for word, found in places.items() if 0 < len(found) <= counted[word]}
     said = [(found[0].lower(), found.start()) for found in _WORD.finditer(text)]
+    known = {word for fact in facts for word in words.said_words(fact.text)}
     for fact in own:
         word = words.plain(fact.text)
         if places[word]:
             yield _said_or_denied(text, fact, places=places[word], own=own)
         else:
-            yield from _instead(text, fact, said=said, accounted=accounted)
+            yield from _instead(text, fact, said=said, accounted=accounted, known=known)
     yield from _foreign_status(text, said, own=own)
 
 
@@ -78,6 +82,14 @@ def _said_or_denied(text: str, fact: Fact, *, places: list[int], own: Sequence[F
     return stands(told(fact), start)
 
 
+def _is_aside(text: str, start: int) -> bool:
+    """The word is wished, feared or to come, or part of what is counted (`no failed checks`)."""
+    before = text[max(0, start - LOOKED_BACK) : start]
+    if words.SUPPOSED.search(before) or re.search(r"\d\s*$", before):
+        return True
+    return any(m.start() <= start < m.end() for m in words.NONE_OF.finditer(text))
+
+
 def _foreign_status(
     text: str, said: list[tuple[str, int]], *, own: Sequence[Fact]
 ) -> Iterator[Finding]:
@@ -88,7 +100,9 @@ def _foreign_status(
         excluded = next(
             (f for f, one in zip(own, known, strict=True) if words.opposed(one, word)), None
         )
-        if is_status and excluded is not None and not denied(text, start):
+        if not is_status or excluded is None:
+            continue
+        if not denied(text, start) and not _is_aside(text, start):
             yield against(f"the text says {word}, but {told(excluded)}", start)
             return
 
@@ -104,43 +118,46 @@ def rival(text: str, places: Sequence[int], *, fact: Fact, facts: Sequence[Fact]
 
 
 def _cued(before: str, other: Fact, *, fact: Fact) -> bool:
-    """One of the last two words is of the other's name, and not of this one's."""
+    """The word before, or a role shortly before, is of the other's name and not of this one's."""
     near = words.said_words(words.CLAUSES.split(before)[-1])[-2:]
-    own = {word for word in other.words if word in words.ROLES or word not in words.GENERAL}
-    return any(word in own and word not in fact.words for word in near)
+    roles = {word for word in near if word in words.ROLES}
+    named = {word for word in near[-1:] if word not in words.GENERAL}
+    return any(word in other.words and word not in fact.words for word in roles | named)
 
 
 def _instead(
-    text: str, fact: Fact, *, said: list[tuple[str, int]], accounted: set[str]
+    text: str,
+    fact: Fact,
+    *,
+    said: list[tuple[str, int]],
+    accounted: set[str],
+    known: set[str],
 ) -> Iterator[Finding]:
     """The fact's word is not there: one that means it, or one that excludes it, may be."""
     own = words.plain(fact.text)
     for word, start in said:
-        if word in accounted or word in words.said_words(" ".join(fact.words)):
+        alike = words.is_known(own) and words.alike(own, word)
+        if not (alike or words.opposed(own, word)) or word in accounted or word in fact.words:
             continue
-        no = denied(text, start)
-        if words.is_known(own) and words.alike(own, word):
-            yield (
-                against(f"the text denies it, but {told(fact)}", start)
-                if no
-                else stands(told(fact), start)
-            )
-            return
-        if words.opposed(own, word):
-            yield (
-                stands(told(fact), start)
-                if no
-                else against(f"the text says {word}, but {told(fact)}", start)
-            )
-            return
-    foreign = _foreign(text, fact, accounted=accounted)
-    if foreign:
+        if _is_aside(text, start):
+            continue
+        if denied(text, start) is alike:
+            said_so = "the text denies it" if alike else f"the text says {word}"
+            yield against(f"{said_so}, but {told(fact)}", start)
+        else:
+            yield stands(told(fact), start)
+        return
+    foreign = _foreign(text, fact, accounted=accounted, known=known)
+    part = _part_of_name(text, fact)
+    if part and not foreign:
+        yield stands(told(fact), text.find(part))
+    elif foreign:
         yield against(f"the text says {foreign}, but {told(fact)}")
     elif fact.is_value:
         yield open_(f"the text does not say {fact.text} in words that are known here")
 
 
-def _foreign(text: str, fact: Fact, *, accounted: set[str]) -> str:
+def _foreign(text: str, fact: Fact, *, accounted: set[str], known: set[str]) -> str:
     """A word written as the fact's is (all capitals, or as a name) that no fact explains."""
     for found in _WORD.finditer(text):
         word = found[0]
@@ -148,11 +165,22 @@ def _foreign(text: str, fact: Fact, *, accounted: set[str]) -> str:
             continue
         if fact.kind is Kind.WORD and fact.text.isupper() and word.isupper() and len(word) > 3:
             return word
-        starts = not text[: found.start()].strip() or text[: found.start()].rstrip()[-1] in ".!?:"
+        if word.lower() in known:
+            continue
+        before = text[: found.start()].rstrip()
+        starts = not before or (before[-1] in ".!?:" and not _TITLE.search(before))
         is_name = word[0].isupper() and word[1:].islower() and not starts
         if fact.kind is Kind.NAME and is_name and not _everyday(word):
             return word
     return ""
+
+
+def _part_of_name(text: str, fact: Fact) -> str:
+    """`Ms. Lopez` for Maria Lopez: a word of the name, written as a name."""
+    if fact.kind is not Kind.NAME:
+        return ""
+    parts = (part for part in _WORD.findall(fact.text) if len(part) > 3)
+    return next((part for part in parts if re.search(rf"\b{re.escape(part)}\b", text)), "")
 
 
 def _everyday(word: str) -> bool:
@@ -179,31 +207,51 @@ def _polarity(text: str, fact: Fact, *, alone: bool) -> bool | None:
     names = [word for word in fact.words if word not in words.GENERAL]
     said = [(found[0].lower(), found.start()) for found in _WORD.finditer(text)]
     named = [start for word, start in said if any(words.same_stem(word, n) for n in names)]
-    decided = [word for word, _ in said if word in _YES | _NO]
+    decided = [
+        found[0].lower()
+        for found in _WORD.finditer(text)
+        if found[0].lower() in _YES | _NO and (_answers(text, found) or len(said) == 1)
+    ]
     for word, start in said:
         if any(words.opposed(word, name) for name in names) and not named:
             return denied(text, start)
         if any(words.is_known(name) and words.alike(word, name) for name in names) and not named:
             return not denied(text, start)
     if named:
-        return _of_named(text, said, named=named)
+        return _of_named(*_clause(text, named[0]))
     if alone and decided:
         return decided[0] in _YES
     return None
 
 
-def _of_named(text: str, said: list[tuple[str, int]], *, named: list[int]) -> bool:
+def _answers(text: str, found: re.Match[str]) -> bool:
+    """A `no` that is the whole answer: `contactless: no`, not `there are no fees`."""
+    ends = re.match(r"\s*(?:[.,;!?]|$)", text[found.end() :])
+    return ends is not None and _ANSWER.search(text[: found.start()]) is not None
+
+
+def _clause(text: str, place: int) -> tuple[str, int]:
+    """The clause that stands at a place, and where the place is in it; `a: no` is one clause."""
+    start = max((m.end() for m in words.CLAUSES.finditer(text[:place])), default=0)
+    ends = (m.start() + place for m in words.CLAUSES.finditer(text[place:]) if m[0] != ":")
+    return text[start : next(ends, len(text))], place - start
+
+
+def _of_named(clause: str, place: int) -> bool | None:
     """The thing is named: no, off, disabled, without or a denial near it turn it round."""
-    none = words.NONE_OF.search(text)
-    if none is not None and any(none.start() <= place < none.end() for place in named):
+    if any(m.start() <= place < m.end() for m in words.NONE_OF.finditer(clause)):
         return False
-    turned = words.DENIAL.search(text) is not None
-    for word, start in said:
-        if word in _NO or words.opposed(word, "enabled"):
-            return False if word in _NO else denied(text, start)
-        if words.alike(word, "enabled"):
-            return not denied(text, start)
-    return not turned
+    for found in _WORD.finditer(clause):
+        word, start = found[0].lower(), found.start()
+        if word in _NO and _answers(clause, found):
+            return False
+        if start != place and words.opposed(word, "enabled"):
+            return denied(clause, start)
+        if start != place and words.alike(word, "enabled"):
+            return not denied(clause, start)
+    if denied(clause, place):
+        return False
+    return None if words.DENIAL.search(clause) else True
 
 
 def code_findings(text: str, codes: Iterable[Code], *, facts: Sequence[Fact]) -> Iterator[Finding]:
@@ -259,7 +307,7 @@ def moment_findings(
     known = [fact for fact in facts if fact.moment is not None]
     inside = [one for fact in facts for moment in fact.inside.moments for one in moment.readings]
     for said in moments:
-        agreeing = [f for f in known if f.moment and any(r.agrees(f.moment) for r in said.readings)]
+        agreeing = [f for f in known if f.moment and _agrees(said, f.moment)]
         if agreeing:
             yield _in_its_role(text, said.start, fact=agreeing[0], facts=known, shown=said.shown)
         elif any(mine.agrees(theirs) for mine in said.readings for theirs in inside):
@@ -271,6 +319,12 @@ def moment_findings(
             yield against(f"the text says {said.shown}, but {told(other)}", said.start)
         else:
             yield open_(f"no source named says {said.shown}", said.start)
+
+
+def _agrees(said: Moment, moment: When) -> bool:
+    """In the source's own zone, or in UTC: a sentence seldom says which it means."""
+    meant = (moment, in_utc(moment))
+    return any(reading.agrees(one) for reading in said.readings for one in meant)
 
 
 def _same_parts(said: Moment, fact: Fact) -> bool:

@@ -155,10 +155,10 @@ def unit_of_name(name: str) -> Unit | None:
     words = name_words(name)
     if len(words) > 1 and words[-1] == "ms" and words[-2] in {"at", "time"}:
         return None  # a moment, not a length of time
-    for word in reversed(words):
+    for index, word in enumerate(reversed(words)):
         if word in _IN_NAMES_ONLY:
             return _IN_NAMES_ONLY[word]
-        if word in _SHORT and (len(words) == 1 or word != words[-1]):
+        if word in _SHORT and (len(words) == 1 or index > 0):
             continue
         if word in _WORDS:
             return _WORDS[word]

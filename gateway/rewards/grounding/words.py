@@ -39,6 +39,8 @@ _AXES: Final = (
     ("personal private", "business corporate"),
     ("visa", "mastercard", "amex"),
     ("high", "medium moderate", "low"),
+    ("light", "heavy"),
+    ("delayed late", "punctual"),
     ("up rising risen rose increased", "down falling fallen fell decreased dropped"),
     ("positive", "negative"),
     ("present found", "absent missing"),
@@ -70,9 +72,15 @@ DENIAL: Final = re.compile(
     r"|n['\u2019]t\b",
     re.IGNORECASE,
 )
+SUPPOSED: Final = re.compile(
+    r"\b(?:being|be|to|until|unless|once|when|if|before|after|can|could|may|might|would|should"
+    r"|will|shall|as soon as|again)\b(?:\s+\S+){0,2}\s*$",
+    re.IGNORECASE,
+)
+"""Before a status: it is wished, feared or to come, not told (`until it is active again`)."""
 NONE_OF: Final = re.compile(
     r"\b(?:no|without(?: any)?|zero|free of|not any|n['\u2019]t any|not a single)\s+"
-    r"(?!longer|more than|less than|later|earlier|sooner|doubt|matter|problem\b)"
+    r"(?!longer|more\b|less than|later|earlier|sooner|doubt|matter|problem\b)"
     r"(?P<what>[a-z][\w'\u2019-]*(?: [a-z][\w'\u2019-]*){0,2})",
     re.IGNORECASE,
 )
@@ -100,9 +108,18 @@ MINUS: Final = re.compile(
     r"|decline of|drop of|decrease of|loss|lost|lower)\b",
     re.IGNORECASE,
 )
+FELL: Final = re.compile(
+    r"\b(?:fell|fallen|dropped|decreased|declined|reduced|cut|lowered|shrank|went down|down)\b",
+    re.I,
+)
+ROSE: Final = re.compile(
+    r"\b(?:rose|risen|grew|grown|increased|climbed|raised|gained|went up|up)\b", re.I
+)
 TOTALS: Final = {
     "sum": re.compile(r"\b(?:total|sum|altogether|together|combined|overall|in all)\b", re.I),
-    "difference": re.compile(r"\b(?:difference|remaining|remains|left|less|minus|after)\b", re.I),
+    "difference": re.compile(
+        r"\b(?:difference|remaining|remains?|left|free|less|minus|after|still)\b", re.I
+    ),
     "mean": re.compile(r"\b(?:average|mean)\b", re.I),
     "most": re.compile(r"\b(?:highest|largest|most|maximum|biggest|longest)\b", re.I),
     "least": re.compile(r"\b(?:lowest|smallest|least|minimum|shortest|cheapest)\b", re.I),

@@ -107,6 +107,11 @@ def test_more_claims_than_one_answer_holds_are_left_to_a_person() -> None:
     found = _found(session(CALL, claims=(TRUE,) * (CLAIMS_MAX + 1)))
     assert found.claims[-1].verdict is GroundingVerdict.NOT_CHECKABLE
     assert len(found.claims) == CLAIMS_MAX + 1
+    long = replace(TRUE, text="It is 2345.67." + " Really." * 60)
+    found = _found(session(CALL, claims=(long,) * 20))
+    assert found.claims[0].verdict is GroundingVerdict.SUPPORTED
+    assert found.claims[-1].verdict is GroundingVerdict.NOT_CHECKABLE
+    assert found.penalties == 0
 
 
 def test_of_an_attempt_that_lost_a_race_nothing_is_missing() -> None:
