@@ -7,6 +7,7 @@ happen to be alike would look like parts of all. Chance (resamples, orders) come
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -107,7 +108,9 @@ def contribution(
         why = "a window has no session with a reward"
         return Contribution(baseline=means[0], new=means[1], change=0.0, refused=why)
     histories = Histories(chain=asking.chain)
-    draws = [_draws(len(one), asking.resamples, chance=chance) for one in windows]
+    alike = [Counter(one) for one in windows]
+    windows = [list(one) for one in alike]
+    draws = [_draws(list(one.values()), asking.resamples, chance=chance) for one in alike]
     paths = [paths_of(windows[one], histories, window=one, draws=draws[one]) for one in WINDOWS]
     tables = mechanisms(paths, windows, histories=histories)
     orders = _orders(tables, asking, chance=chance)
@@ -155,10 +158,12 @@ def _mean(given: Sequence[SessionSample], used: Sequence[SessionSample]) -> Wind
     )
 
 
-def _draws(sessions: int, resamples: int, *, chance: np.random.Generator) -> Vector:
-    """Per session how often it is in the records (once), and in each resample of as many."""
-    drawn = chance.multinomial(sessions, np.full(sessions, 1 / sessions), size=resamples)
-    return np.vstack([np.ones(sessions), drawn]).T.copy()
+def _draws(counts: Sequence[int], resamples: int, *, chance: np.random.Generator) -> Vector:
+    """Per kind of session how often it is in the records, and in each resample of as many: drawn by
+    kind, so that a hundred thousand sessions of a few kinds are a few numbers."""
+    seen = np.array(counts, dtype=np.float64)
+    drawn = chance.multinomial(sum(counts), seen / seen.sum(), size=resamples)
+    return np.vstack([seen, drawn]).T.copy()
 
 
 def _orders(
