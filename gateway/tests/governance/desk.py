@@ -172,7 +172,7 @@ def small() -> dict[str, object]:
 
 
 @contextmanager
-def desk(client: Client, name: str) -> Iterator[Desk]:
+def desk(client: Client, name: str, advise: Advise = good) -> Iterator[Desk]:
     """A desk with its adviser 1.0.0 and its books."""
     books = Books()
     told = card(f"{name}-books", "EXECUTOR", actions={f"{name}.post": BOOK})
@@ -180,6 +180,6 @@ def desk(client: Client, name: str) -> Iterator[Desk]:
         counting = stack.enter_context(serving(Stranger(told, {"execute": books.execute})))
         client.register(counting.url)
         one = Desk(client, name, books, stack)
-        one.hire("1.0.0", good)
+        one.hire("1.0.0", advise)
         one.workflow()
         yield one
