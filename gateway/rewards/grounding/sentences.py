@@ -43,9 +43,10 @@ _WILL_NOT: Final = re.compile(
 )
 """It denies what may come, or tells somebody what not to do: no source says that of now."""
 _RECKONED: Final = re.compile(
-    r"\b(?:would|could|should|might|may|if|per|each|every|unless|once)\b", re.IGNORECASE
+    r"\b(?:would|could|should|might|(?-i:may)|if|per|each|every|unless|once)\b", re.IGNORECASE
 )
-"""The sentence reckons on from what the sources say: another number is no contradiction."""
+"""The sentence reckons on from what the sources say: another number is no contradiction. `May` is
+a month."""
 _ASIDE: Final = re.compile(r"\s*(?:past|to|quarters?|halves|thirds?|of)\b", re.IGNORECASE)
 """Behind a number in words: `five minutes past`, `three quarters`, `two of them`."""
 _COST_WORDS: Final = "fee fees charge charges cost costs price due amount"

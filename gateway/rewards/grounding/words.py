@@ -73,7 +73,7 @@ DENIAL: Final = re.compile(
     re.IGNORECASE,
 )
 SUPPOSED: Final = re.compile(
-    r"\b(?:being|be|to|until|unless|once|when|if|before|after|can|could|may|might|would|should"
+    r"\b(?:being|be|to|until|unless|once|when|if|before|after|can|could|(?-i:may)|might|would|should"
     r"|will|shall|as soon as|again)\b(?:\s+\S+){0,2}\s*$",
     re.IGNORECASE,
 )

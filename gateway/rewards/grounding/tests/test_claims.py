@@ -92,6 +92,7 @@ STAND = (
 )
 
 DENIED = (
+    ("It is due on 16 May 2026.", '{"due":"2026-11-16"}', "due", "", ""),
     (
         "It weighs 13 kg.",
         '{"note":"The parcel weighs 12 kg and goes to Anna Meyer on 2026-12-04."}',

@@ -4,13 +4,16 @@ A case counts as found when it would be penalised: contradicted, or with a sourc
 nowhere. The figures stand in docs/grounding.md; the least that is promised stands here.
 """
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from acp_spec.model.calls import Claim, SettledCall
 from acp_spec.model.payload import payload
 from gateway.rewards.grounding.claims import Judged, judged
 from gateway.rewards.grounding.findings import Standing
-from gateway.rewards.grounding.tests.claim_bases import hotline
+from gateway.rewards.grounding.tests.claim_bases import TRACES, hotline
 from gateway.rewards.grounding.tests.claim_cases import (
     HELD_OUT,
     TUNED,
@@ -73,6 +76,17 @@ def test_on_the_half_it_was_tuned_on_it_is_not_worse() -> None:
 def test_the_fixtures_are_what_the_generator_draws() -> None:
     assert read(TUNED) == tuned()
     assert read(HELD_OUT) == held_out()
+
+
+def test_the_rows_of_the_public_trace_are_its_own(data_file: Callable[[str], Path]) -> None:
+    lines = data_file("azure_llm_traces/conv.csv").read_text("utf-8").splitlines()[1:]
+    rows = {(time[:19], int(context), int(made)) for time, context, made in map(_cells, lines)}
+    assert set(TRACES) <= rows
+
+
+def _cells(line: str) -> tuple[str, str, str]:
+    time, context, made = line.split(",")
+    return time, context, made
 
 
 def test_no_call_and_no_seed_is_in_both_halves() -> None:
