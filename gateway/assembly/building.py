@@ -194,9 +194,11 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     rolling = _rolling(ground, registry, workflows=workflows)
     replaced = Replaced()
     own = Telemetry(ground.metrics, spans), ground.sla, ground.unknown, ground.fallbacks, replaced
-    observer = Observers(*own, *ground.outside.observers, RolloutEnds(rolling.traffic))
+    others = *ground.rewarding.observers, *ground.outside.observers
+    observer = Observers(*own, *others, RolloutEnds(rolling.traffic))
     driver = _driver(ground, live, registry=registry, observer=observer, outbox=outbox)
     contexts = _contexts(ground)
+    ground.rewarding.connect(registry, contexts, tell=driver.tell)
     row = _row(ground, registry)
     executors = row.executors(driver, contexts, settings=settings)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell

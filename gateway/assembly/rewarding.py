@@ -6,9 +6,13 @@ from gateway.board.audit import AuditLog
 from gateway.config.rewards import RewardSettings
 from gateway.rewards.scoring import Scorer
 from gateway.runtime.clock import Clock
+from gateway.runtime.comment_reader import CommentReader, Tell
+from gateway.runtime.context import ContextMaker
+from gateway.runtime.driver import Observer
 from gateway.runtime.reward_file import RewardFile
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.scored import Scored
+from gateway.runtime.targets import Targets
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store
 
@@ -20,12 +24,25 @@ class Rewarding:
     scored: Scored
     book: RewardBook
     file: RewardFile | None = None
+    reader: CommentReader | None = None
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """Who hears of feedback."""
+        return () if self.reader is None else (self.reader,)
+
+    def connect(self, targets: Targets, contexts: ContextMaker, *, tell: Tell) -> None:
+        """Before the first event."""
+        if self.reader is not None:
+            self.reader.connect(targets, contexts, tell=tell)
 
     def start(self) -> None:
         if self.file is not None:
             self.file.start()
 
     async def close(self) -> None:
+        if self.reader is not None:
+            self.reader.close()
         if self.file is not None:
             await self.file.close()
 
@@ -39,4 +56,7 @@ def rewarding_of(
     file = None
     if settings.rules_file is not None:
         file = RewardFile(settings.rules_file, book, every_ms=settings.reload_ms)
-    return Rewarding(scored=Scored(scorer), book=book, file=file)
+    reader = None
+    if settings.reflector:
+        reader = CommentReader(settings.reflector, timeout_ms=settings.reflector_timeout_ms)
+    return Rewarding(scored=Scored(scorer), book=book, file=file, reader=reader)

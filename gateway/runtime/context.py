@@ -52,6 +52,27 @@ class ContextMaker:
             signals=started.signals,
         )
 
+    def beside(
+        self, state: SessionState, call_id: str, *, step: str, body_digest: str, timeout_ms: int
+    ) -> Context:
+        """Of one call about a session that is none of its steps; it is tried once."""
+        opened = state.opened
+        return Context(
+            session_id=opened.session_id,
+            lineage_id=opened.lineage_id,
+            call_id=call_id,
+            attempt=1,
+            body_digest=body_digest,
+            timeout_ms=timeout_ms,
+            traceparent=attempt_span(opened.traceparent, call_id, attempt=1).header(),
+            workflow=opened.workflow,
+            step=step,
+            state_version=state.version_text,
+            tenant=opened.tenant,
+            labels=opened.labels,
+            via=(*opened.via, self._gateway_id),
+        )
+
     def loop(self, via: tuple[str, ...]) -> AcpError | None:
         """LOOP for a session that came through this gateway before, or through too many."""
         if self._gateway_id in via:

@@ -52,6 +52,18 @@ def fees() -> Iterator[Stranger]:
         yield stranger
 
 
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Stranger]:
+    """A reflector that finds the same in every comment."""
+    stranger = Stranger(card("reader", "REFLECTOR"), {"reflect": understood})
+    with serving(stranger):
+        yield stranger
+
+
+def understood(body: str) -> str:
+    return '{"verdict": "ACCEPT", "output": {"tags": ["WRONG_AMOUNT"]}}'
+
+
 def answer(body: str) -> str:
     return '{"output": 1}'
 
@@ -83,6 +95,10 @@ def vector(client: Client, session_id: str) -> Any:
     return client.trajectory(session_id)["rewards"].get("vector")
 
 
+def comments(client: Client, session_id: str) -> Any:
+    return client.trajectory(session_id)["rewards"]["comments"]
+
+
 def until(look: Callable[[], bool]) -> None:
     """The gateway does it by itself; how fast is measured elsewhere."""
     give_up_at = time.monotonic() + DEADLINE_S
@@ -105,13 +121,14 @@ def lines(data_dir: Path) -> list[Any]:
 
 
 def test_rules_are_put_while_it_runs_and_late_feedback_is_in_the_rewards_and_the_log(
-    start: Start, fees: Stranger, tmp_path: Path
+    start: Start, fees: Stranger, reader: Stranger, tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(STARS % "1.0.0")
-    served = start()
+    served = start(ACP_REWARDS_REFLECTOR="reader@1.0.0")
     with Client(served.url) as client:
         client.register(fees.url)
+        client.register(reader.url)
         client.put_workflow(ONE)
         session_id = client.run("fees").json["session_id"]
         assert vector(client, session_id) is None, "without rules all is as given"
@@ -125,6 +142,11 @@ def test_rules_are_put_while_it_runs_and_late_feedback_is_in_the_rewards_and_the
         shown = json.loads(command("show", session_id, "--gateway", served.url).stdout)
         assert shown["vector"] == found
 
+        words = {"kind": "COMMENT", "comment": "the fee is not what I pay", "author": "ann"}
+        assert client.post(f"/v1/sessions/{session_id}/feedback", words).status < 300
+        until(lambda: comments(client, session_id)[0]["by"] == "reader@1.0.0")
+        found = vector(client, session_id)
+
         def is_logged() -> bool:
             last = [one for one in lines(tmp_path / "d") if one["session_id"] == session_id][-1:]
             return bool(last) and last[0]["rewards"].get("vector") == found
@@ -134,6 +156,7 @@ def test_rules_are_put_while_it_runs_and_late_feedback_is_in_the_rewards_and_the
     again = start()
     with Client(again.url) as client:
         assert client.get(RULES).json["holds"]["version"] == "1.0.0"
+        assert comments(client, session_id)[0]["tags"] == ["WRONG_AMOUNT"], "it was journaled"
         rate(client, session_id, 0.75)
         assert vector(client, session_id)["session"]["quality"]["value"] == 0.75
         for body, says in WRONG:
