@@ -8,6 +8,7 @@ import pytest
 
 from acp_spec.model.card import Card
 from acp_spec.model.errors import AcpFailure
+from acp_spec.model.session import RegisterRequest
 from gateway.board.audit import AuditLog, first_break, read_entries
 from gateway.board.changes import Release
 from gateway.board.policy import Policy, Quorum, Rule
@@ -23,6 +24,8 @@ from gateway.runtime.board import (
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.measuring import figures_of
 from gateway.runtime.principal import ALL_SCOPES, Principal
+from gateway.runtime.registry import Registry
+from gateway.runtime.tests.stub_components import StubComponents, StubConnection, card
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 
@@ -148,6 +151,48 @@ def test_what_served_before_the_policy_goes_on_serving() -> None:
     house.policy = POLICY
     house.start()
     house.board.permit_component(FEES, "d", principal=PAT).done()
+
+
+def test_a_version_that_comes_while_no_other_is_there_needs_its_approval_all_the_same() -> None:
+    """The first of a name becomes the active one: what is not approved must not come in at all."""
+    house = House()
+    components = StubComponents()
+    registry = Registry(
+        house.store, WriteThrough(house.store), dialer=components, clock=house.clock
+    )
+    registry.permit = house.board.permit_component
+
+    async def comes(version: str) -> str:
+        url = components.serve(f"http://fees-{version}", card("fees", version))
+        shown = await registry.register(RegisterRequest(url=url), PAT)
+        return shown.component_id
+
+    def dials(version: str) -> None:
+        connection = StubConnection(components, "")
+        registry.attach(card("fees", version), connection, instance_id="i", principal=PAT)
+
+    async def story() -> None:
+        for asked in ("NEW_COMPONENT", "MAJOR_VERSION"):
+            version = "1.0.0" if asked == "NEW_COMPONENT" else "2.0.0"
+            subject = f"component:fees@{version[0]}"
+            with refused(f"{subject}: {asked} needs an approved proposal"):
+                await comes(version)
+            with refused(f"{subject}: {asked} needs an approved proposal"):
+                dials(version)
+            assert registry.list() == ()
+            assert registry.catalog().active == {}
+            request = ProposalRequest(
+                change=Change(kind=ChangeKind[asked], subject=subject), title="why"
+            )
+            view = await house.board.propose(request, PAT)
+            vote = VoteRequest(role="owner", agrees=True, content=view.content)
+            await house.board.vote(view.proposal.proposal_id, vote, principal=ANN)
+            there = await comes(version)
+            assert registry.catalog().active == {"fees": version}
+            await registry.delete(there)
+        assert await comes("1.7.0"), "a minor version of what was approved is no governed change"
+
+    do(story())
 
 
 def test_without_a_rule_nothing_is_governed() -> None:
