@@ -46,7 +46,8 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     """The session exists. `pins`: step, role or action -> `name@version` intended (SPEC 9.6).
 
     `mapped`: values that were not in their domain as they came, `in_domain` how many were (R13); so
-    in the other events. `fallback`: it was opened while the workflow's rules answer (R15).
+    in the other events. `fallback`: it was opened while the workflow's rules answer (R15);
+    `fallback_trips`: how often they had taken over by then.
     `rollouts`: its parts in rollouts. `twin_of`: the session that this one runs beside, or replays.
     `recovery_params`: JSON of the recovery policy's defaults, where they are not the gateway's.
     """
@@ -79,6 +80,7 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     fallback: FallbackRow | None = None
     fallback_output: Payload = ABSENT
     fallback_error: AcpError | None = None
+    fallback_trips: int = 0
     rollouts: tuple[RolloutMark, ...] = ()
     twin_of: str = ""
     recovery_params: str = ""

@@ -3,7 +3,8 @@
 One `Track` per workflow and tenant, with hysteresis: `after_failures` in a row lead to the rules,
 then one session in `probe_every` tries the components again, and `return_after` successes of those
 in a row lead back. Pure: `check` asks, `take` counts who was asked, `observe` hears how it ended.
-A session that began before the last change says nothing about what holds now.
+A session that began before the last change says nothing about what holds now; which one it began
+under is told by `trips`, never by a clock, which may be set back.
 """
 
 from typing import Final
@@ -55,7 +56,8 @@ class Outcome(Word):
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """How one workflow stands for one tenant. `asked`: sessions since the rules took over."""
+    """How one workflow stands for one tenant. `asked`: sessions since the rules took over; `trips`:
+    how often they did. `since_ms` is for people."""
 
     standing: Standing = Standing.AGENTIC
     failures: int = 0
@@ -66,11 +68,11 @@ class Track(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The end of a session that went by `route`."""
+    """The end of a session that went by `route`. `trips`: of the track when it opened."""
 
     route: Route
     outcome: Outcome
-    opened_at_ms: int
+    trips: int
     at_ms: int
 
 
@@ -93,7 +95,7 @@ def observe(track: Track, terms: Terms, *, ended: Ended) -> Track:
     """What the end of a session changes."""
     before = track.standing
     counts = Route.AGENTIC if before is Standing.AGENTIC else Route.PROBE
-    stale = ended.opened_at_ms < track.since_ms or ended.route is not counts
+    stale = ended.trips != track.trips or ended.route is not counts
     if stale or ended.outcome is Outcome.NEITHER:
         return track
     failed = ended.outcome is Outcome.FAILURE

@@ -20,6 +20,7 @@ from acp_spec.model.enums import Word
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import payload
 from acp_spec.model.times import rfc3339
+from gateway.engine.contract_checks import input_problem
 from gateway.engine.definition import Workflow
 from gateway.engine.events import Opened
 from gateway.governance.business_fallback import Answer, BusinessFallback, Case, DrillInput
@@ -201,7 +202,8 @@ class Drills:
                 last = self._results.get((workflow.name, tenant))
                 reference = f"{workflow.name}@{workflow.version}"
                 is_new = last is None or last.workflow != reference
-                if is_new or (last and now_ms - last.at_ms >= rules.drill.every_ms):
+                # A clock that went back makes it due: the next would come that much later.
+                if is_new or (last and not 0 <= now_ms - last.at_ms < rules.drill.every_ms):
                     yield workflow, tenant
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -267,13 +269,14 @@ class Drills:
     def _cases(
         self, workflow: Workflow, rules: BusinessFallback, *, tenant: str
     ) -> Iterator[tuple[str, DrillInput | None, Case]]:
+        """Recorded inputs that this version does not take any more would open no session."""
         reference = f"{workflow.name}@{workflow.version}"
         for index, given in enumerate(rules.drill.inputs):
             case = Case(input=payload(given.input), tenant=tenant, workflow=reference)
             yield f"contract[{index}]", given, case
         for session_id in self._parts.fallbacks.recent(workflow.name, tenant)[: rules.drill.keep]:
             opened = self._opened(session_id)
-            if opened is not None:
+            if opened is not None and not input_problem(workflow, bytes(opened.input)):
                 case = msgspec.structs.replace(case_of(opened), workflow=reference)
                 yield session_id, None, case
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.model.enums import Mode
+from acp_spec.model.enums import Mode, SessionStatus
 from acp_spec.model.trajectory import FallbackRow
 from gateway.engine.contract_checks import output_problem
 from gateway.engine.definition import Workflow
@@ -91,10 +91,15 @@ class Fallbacks:
     def routed(self, workflow: Workflow | None, opened: Opened, *, way: Route) -> Opened:
         """The opening as it is journaled: as it was, as a probe, or answered by the rules."""
         rules = rules_of(workflow)
-        if workflow is None or rules is None or way is Route.AGENTIC:
+        if workflow is None or rules is None:
             return opened
         key = (workflow.name, opened.tenant)
-        self._tracks[key] = fallback_track.take(self._tracks.get(key, Track()))
+        track = self._tracks.get(key, Track())
+        if track.trips:
+            opened = msgspec.structs.replace(opened, fallback_trips=track.trips)
+        if way is Route.AGENTIC:
+            return opened
+        self._tracks[key] = fallback_track.take(track)
         self._metrics.fallback_routed(workflow.name, way.value)
         if way is Route.PROBE:
             row = FallbackRow(probe=True, version=rules.version)
@@ -122,11 +127,12 @@ class Fallbacks:
         if workflow is None or rules is None or opened.mode is Mode.MANUAL:
             return
         key = (workflow.name, opened.tenant)
-        self._keep(key, opened.session_id, most=rules.drill.keep)
+        if event.status is SessionStatus.SUCCEEDED:
+            self._keep(key, opened.session_id, most=rules.drill.keep)
         ended = Ended(
             route=route_of(opened),
             outcome=self._outcome(state, event, rules=rules),
-            opened_at_ms=opened.at_ms,
+            trips=opened.fallback_trips,
             at_ms=event.at_ms,
         )
         before = self._tracks.get(key, Track())
@@ -176,7 +182,8 @@ class Fallbacks:
 
     def tenants(self, workflow: str) -> frozenset[str]:
         """Those who have had sessions of this workflow end."""
-        return frozenset(tenant for name, tenant in self._recent if name == workflow)
+        keys = (*self._recent, *self._tracks)  # of failures alone no input is kept
+        return frozenset(tenant for name, tenant in keys if name == workflow)
 
     def answering(self, workflows: Container[str]) -> int:
         """How many of these, counted per tenant, are answered by their rules now. A workflow that
@@ -189,9 +196,11 @@ class Fallbacks:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _keep(self, key: Key, session_id: str, *, most: int) -> None:
+        """Its input was answered, so it is one that can be. What nobody answered may be nonsense of
+        one client, and no fault of the rules."""
         now_ms = self._clock.now_ms()
         before = self._recent.get(key)
-        if before is not None and now_ms - before.at_ms < KEPT_EVERY_MS:
+        if before is not None and 0 <= now_ms - before.at_ms < KEPT_EVERY_MS:  # clocks go back
             return
         kept = (session_id, *(before.sessions if before else ()))[:most]
         row = self._recent[key] = Recent(sessions=kept, at_ms=now_ms)

@@ -28,11 +28,11 @@ from gateway.governance.fallback_track import (
 TERMS = Terms(after_failures=3, probe_every=4, return_after=2)
 
 
-def ended(track: Track, outcome: Outcome, *, at_ms: int, opened_at_ms: int = -1) -> Track:
+def ended(track: Track, outcome: Outcome, *, at_ms: int, trips: int = -1) -> Track:
     """A session of the way that counts now ends so."""
     route = Route.AGENTIC if track.standing is Standing.AGENTIC else Route.PROBE
-    opened = at_ms if opened_at_ms < 0 else opened_at_ms
-    end = Ended(route=route, outcome=outcome, opened_at_ms=opened, at_ms=at_ms)
+    trips = track.trips if trips < 0 else trips
+    end = Ended(route=route, outcome=outcome, trips=trips, at_ms=at_ms)
     return observe(track, TERMS, ended=end)
 
 
@@ -83,15 +83,15 @@ def test_a_session_from_before_the_change_says_nothing() -> None:
     back = ended(ended(tripped(), Outcome.SUCCESS, at_ms=200), Outcome.SUCCESS, at_ms=300)
     assert back.standing is Standing.AGENTIC
     for _ in range(10):
-        back = ended(back, Outcome.FAILURE, at_ms=400, opened_at_ms=90)
+        back = ended(back, Outcome.FAILURE, at_ms=400, trips=0)
     assert back.standing is Standing.AGENTIC
-    late_probe = Ended(route=Route.PROBE, outcome=Outcome.FAILURE, opened_at_ms=310, at_ms=400)
+    late_probe = Ended(route=Route.PROBE, outcome=Outcome.FAILURE, trips=1, at_ms=400)
     assert observe(back, TERMS, ended=late_probe) is back
 
 
 def test_answers_of_the_rules_never_count_as_success() -> None:
     track = tripped()
-    by_rules = Ended(route=Route.RULES, outcome=Outcome.SUCCESS, opened_at_ms=200, at_ms=200)
+    by_rules = Ended(route=Route.RULES, outcome=Outcome.SUCCESS, trips=1, at_ms=200)
     for _ in range(10):
         track = observe(track, TERMS, ended=by_rules)
     assert (track.standing, track.successes) == (Standing.RULES, 0)
@@ -145,7 +145,8 @@ def test_declared_reasons_count_and_no_others_but_never_a_clients_fault() -> Non
 
 
 class Traffic(RuleBasedStateMachine):
-    """Sessions open and end in any order; the track is compared with a plain account of it."""
+    """Sessions open and end in any order, whatever the clock says meanwhile; the track is compared
+    with a plain account of it."""
 
     @initialize(n=st.integers(1, 4), k=st.integers(1, 4), m=st.integers(1, 3))
     def begin(self, n: int, k: int, m: int) -> None:
@@ -156,9 +157,12 @@ class Traffic(RuleBasedStateMachine):
         self.row: list[Outcome] = []
         self.asked = 0
 
+    @rule(now_ms=st.integers(0, 1_000))
+    def sets_the_clock(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+
     @rule()
     def opens(self) -> None:
-        self.now_ms += 1
         route = check(self.track, self.terms)
         if self.track.standing is Standing.RULES:
             self.asked += 1
@@ -166,16 +170,15 @@ class Traffic(RuleBasedStateMachine):
         else:
             assert route is Route.AGENTIC
         self.track = take(self.track)
-        self.open.append((route, self.now_ms, self.period))
+        self.open.append((route, self.track.trips, self.period))
 
     @rule(data=st.data(), outcome=st.sampled_from(Outcome))
     def ends(self, data: st.DataObject, outcome: Outcome) -> None:
         if not self.open:
             return
-        self.now_ms += 1
         which = data.draw(st.integers(0, len(self.open) - 1))
-        route, opened_at_ms, period = self.open.pop(which)
-        end = Ended(route=route, outcome=outcome, opened_at_ms=opened_at_ms, at_ms=self.now_ms)
+        route, trips, period = self.open.pop(which)
+        end = Ended(route=route, outcome=outcome, trips=trips, at_ms=self.now_ms)
         before, self.track = self.track, observe(self.track, self.terms, ended=end)
         wanted = Route.AGENTIC if before.standing is Standing.AGENTIC else Route.PROBE
         if period == self.period and route is wanted and outcome is not Outcome.NEITHER:

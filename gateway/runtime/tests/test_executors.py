@@ -35,7 +35,7 @@ from gateway.runtime.connection import Outgoing
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.fake_components import refusal
 from gateway.runtime.tests.house import House, slots
-from gateway.runtime.tests.virtual_time import LoopClock, run
+from gateway.runtime.tests.virtual_time import SkewedClock, run
 from gateway.stores.errors import KeyGone
 from gateway.stores.event_codec import Sealer
 from gateway.stores.forgetful import ForgetfulStore
@@ -440,13 +440,6 @@ class OnLoop:
 
     async def close(self) -> None:
         """Nothing is left behind."""
-
-
-class SkewedClock(LoopClock):
-    skew_ms = 0
-
-    def now_ms(self) -> int:
-        return super().now_ms() + self.skew_ms
 
 
 def test_what_a_slow_disk_held_up_beyond_its_key_is_not_sent() -> None:

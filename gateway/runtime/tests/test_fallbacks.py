@@ -1,7 +1,4 @@
-"""Rules answer after a row of failures, call nobody, and give way again; drills try them."""
-
-import asyncio
-from typing import Any
+"""Rules answer after a row of failures, call nobody, and give way again."""
 
 import msgspec
 import pytest
@@ -10,101 +7,19 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Mode, SessionStatus
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import payload
-from acp_spec.model.session import FinishRequest, SessionView
+from acp_spec.model.session import FinishRequest
 from acp_spec.model.trajectory import FallbackRow, Trajectory
+from gateway.engine.events import Opened
 from gateway.engine.replay import check
-from gateway.engine.tests.stage import ONE_ACTION, failed, gave
+from gateway.engine.tests.stage import ONE_ACTION, gave
 from gateway.governance.fallback_track import Standing
 from gateway.governance.queue_delay import QueueDelay
-from gateway.runtime.fallback_drills import DrillOutcome, DrillParts, Drills
-from gateway.runtime.fallbacks import KEPT_EVERY_MS, Fallbacks
 from gateway.runtime.intake import Asking, Intake
-from gateway.runtime.observing import Observers
 from gateway.runtime.principal import LOCAL, Principal
+from gateway.runtime.tests.bank import DEADLINE_MS, GIVEN, WORKFLOW, Bank
 from gateway.runtime.tests.house import House
 from gateway.runtime.tests.virtual_time import run
 from gateway.stores.memory import MemoryStore
-from gateway.telemetry.metrics import Metrics
-
-RULES = """
-contract:
-  output_schema: {type: object, required: [to]}
-  fallback:
-    version: "r1"
-    after_failures: 3
-    probe_every: 4
-    return_after: 2
-    rules:
-      - {name: small, when: "input.n < 10", output: {to: clerk}}
-      - {name: odd, when: "input.n == 666", output: "input.missing"}
-      - {name: loose, when: "input.n == 777", output: {from: nobody}}
-      - {name: rest, output: "{'to': input.branch}"}
-    drill:
-      every_ms: 60000
-      keep: 3
-      inputs:
-        - {input: {n: 1}, rule: small, output: {to: clerk}}
-        - {input: {n: 50, branch: north}, rule: rest, output: {to: north}}
-"""
-WORKFLOW = ONE_ACTION % "read" + "recovery: {policy: backoff, base_ms: 1}\n" + RULES
-BROKEN = failed(Reason.UNAVAILABLE)
-DEADLINE_MS = 30_000
-GIVEN = payload(b'{"n":5}')
-
-
-class Bank:
-    """A house whose sessions may be answered by rules."""
-
-    def __init__(self, *, store: MemoryStore | None = None) -> None:
-        self.house = House(store=store)
-        self.metrics = Metrics()
-        self.fallbacks = Fallbacks(
-            self.house.store,
-            self.house.committer,
-            clock=self.house.clock,
-            metrics=self.metrics,
-            session_deadline_ms=DEADLINE_MS,
-        )
-        self.house.driver._observer = Observers(self.house.seen, self.fallbacks)
-        self.house.service._openings.fallbacks = self.fallbacks
-        self.drills = Drills(
-            DrillParts(
-                fallbacks=self.fallbacks,
-                workflows=self.house.workflows,
-                store=self.house.store,
-                sealer=self.house.sealer,
-                durable=self.house.committer,
-                clock=self.house.clock,
-                metrics=self.metrics,
-            )
-        )
-
-    def breaks(self, *, broken: bool = True) -> None:
-        self.house.targets.connection.lines["read"] = BROKEN if broken else gave({"to": "agent"})
-
-    @property
-    def sent(self) -> int:
-        return len(self.house.targets.connection.sent)
-
-    async def ask(
-        self, text: bytes = b'{"n":5}', *, principal: Principal = LOCAL, **fields: object
-    ) -> SessionView:
-        """One session, to its end."""
-        given: Any = {"input": payload(text), **fields}
-        session = await self.house.open(WORKFLOW, principal=principal, **given)
-        return await self.house.ended(session, principal)
-
-    async def name(self) -> str:
-        return (await self.house.learn(WORKFLOW)).partition("@")[0]
-
-    async def standing(self, tenant: str = LOCAL.tenant) -> Standing:
-        return self.fallbacks.track(await self.name(), tenant).standing
-
-    async def trip(self) -> None:
-        self.breaks()
-        for _ in range(3):
-            assert (await self.ask()).status is SessionStatus.FAILED
-        assert await self.standing() is Standing.RULES
 
 
 def test_after_a_row_of_failures_the_rules_answer_and_nobody_is_called() -> None:
@@ -172,6 +87,40 @@ def test_rules_answer_behind_any_queue_and_a_probe_that_is_not_let_in_is_answere
         bank.house.service._openings.intake = None
         views = [await bank.ask() for _ in range(4)]
         assert [view.fell_back for view in views] == [True, True, True, False], "one in four again"
+
+    run(story())
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_on_the_rules_and_no_failure_uncounted() -> None:
+    """Until it had come again to the moment of the last turn, nothing that ended was counted."""
+
+    async def story() -> None:
+        bank = Bank()
+        await bank.trip()
+        bank.clock.skew_ms -= 3_600_000
+        bank.breaks(broken=False)
+        for _ in range(8):
+            await bank.ask()
+        assert await bank.standing() is Standing.AGENTIC
+        bank.clock.skew_ms -= 3_600_000
+        await bank.trip()
+
+    run(story())
+
+
+def test_an_opening_tells_how_often_the_rules_had_taken_over() -> None:
+    async def story() -> None:
+        bank = Bank()
+        await bank.trip()
+        bank.breaks(broken=False)
+        for _ in range(8):
+            await bank.ask()
+        session = (await bank.ask()).session_id
+        (first, *_, last) = [e for e in bank.house.seen.events if isinstance(e, Opened)]
+        assert (first.fallback_trips, last.fallback_trips) == (0, 1)
+        opened = bank.house.journal(session)[0]
+        assert isinstance(opened, Opened)
+        assert opened.fallback_trips == 1, "it is read back with the session"
 
     run(story())
 
@@ -277,164 +226,5 @@ def test_a_restart_stands_where_the_gateway_stood() -> None:
         assert await again.standing() is Standing.RULES
         assert (await again.ask()).fell_back
         assert again.drills.answering() == 1
-
-    run(story())
-
-
-def test_a_drill_answers_given_and_recorded_inputs_and_sends_nothing() -> None:
-    async def story() -> None:
-        bank = Bank()
-        bank.breaks(broken=False)
-        await bank.ask(b'{"n":50,"branch":"south"}')
-        sent, events = bank.sent, len(bank.house.seen.events)
-        result = await bank.drills.run(await bank.name(), tenant=LOCAL.tenant, by="me")
-        assert (result.outcome, result.inputs, result.failed) == (DrillOutcome.PASSED, 3, 0)
-        assert result.answered_by == {"small": 1, "rest": 2}
-        assert result.never_asked == ("odd", "loose")
-        assert (bank.sent, len(bank.house.seen.events)) == (sent, events)
-
-    run(story())
-
-
-def test_a_drill_that_finds_a_fault_names_the_input_is_counted_and_kept() -> None:
-    async def story() -> None:
-        store = MemoryStore()
-        bank = Bank(store=store)
-        bank.breaks(broken=False)
-        session = (await bank.ask(b'{"n":777}')).session_id
-        result = await bank.drills.run(await bank.name(), tenant=LOCAL.tenant, by="me")
-        assert result.outcome is DrillOutcome.FAILED
-        (failure,) = result.failures
-        assert (failure.source, failure.rule) == (session, "loose")
-        assert "output_schema" in failure.message
-        assert bank.drills.failing() == 1
-        again = Bank(store=store).drills
-        assert again.one(await bank.name(), tenant=LOCAL.tenant).drill == result
-        _, text = bank.metrics.render()
-        assert b'outcome="FAILED"' in text
-
-    run(story())
-
-
-WRONG = WORKFLOW.replace("rule: small, output: {to: clerk}}", "rule: small, output: {to: cash}}", 2)
-ACME = Principal(tenant="acme", scopes=LOCAL.scopes, subject="a")
-
-
-@pytest.mark.parametrize(("newer", "answering"), [(WORKFLOW, 1), (WORKFLOW.replace(RULES, ""), 0)])
-def test_what_another_version_was_found_to_be_is_no_alarm_any_more(
-    newer: str, answering: int
-) -> None:
-    """The gauges said for ever what had been true of rules that were mended, or gone."""
-
-    async def story() -> None:
-        bank = Bank()
-        name = (await bank.house.learn(WRONG)).partition("@")[0]
-        assert bank.drills.tick() == 1, "no session has ended yet: drilled for the default tenant"
-        bank.breaks()
-        for _ in range(3):
-            session = await bank.house.open(WRONG, principal=ACME, input=GIVEN)
-            await bank.house.ended(session, ACME)
-        assert bank.drills.tick() == 1
-        assert (bank.drills.answering(), bank.drills.failing()) == (1, 2)
-        source = newer.replace("version: 1.0.0", "version: 1.1.0", 1)
-        own = source.replace(source.split("\n", 2)[1], f"workflow: {name}", 1)
-        await bank.house.workflows.put(name, "1.1.0", source=own.encode())
-        await bank.house.workflows.activate(name, "1.1.0")
-        assert bank.drills.tick() == answering
-        assert (bank.drills.answering(), bank.drills.failing()) == (answering, 0)
-
-    run(story())
-
-
-def test_drills_come_when_they_are_due_and_a_new_version_is_drilled_at_once() -> None:
-    async def story() -> None:
-        bank = Bank()
-        clock = bank.house.clock
-        name = await bank.name()
-        assert bank.drills.tick() == 1
-        assert bank.drills.tick() == 0
-        first = bank.drills.one(name, tenant=LOCAL.tenant).drill
-        assert first is not None
-        assert (first.by, first.outcome) == ("schedule", DrillOutcome.PASSED)
-        await asyncio.sleep(59)
-        assert bank.drills.tick() == 0
-        await asyncio.sleep(2)
-        assert bank.drills.tick() == 1
-        assert clock.now_ms() > first.at_ms
-        workflow = bank.house.workflows.resolve(name)
-        source = bank.house.workflows.stored(name, workflow.version).source
-        newer = source.replace("version: 1.0.0", "version: 1.1.0", 1).encode()
-        await bank.house.workflows.put(name, "1.1.0", source=newer)
-        assert bank.drills.tick() == 0, "what is not active is not drilled"
-        await bank.house.workflows.activate(name, "1.1.0")
-        assert bank.drills.tick() == 1
-        assert bank.drills.one(name, tenant=LOCAL.tenant).version == "1.1.0"
-
-    run(story())
-
-
-def test_a_deleted_session_is_drilled_no_more() -> None:
-    async def story() -> None:
-        bank = Bank()
-        bank.breaks(broken=False)
-        session = (await bank.ask(b'{"n":777}')).session_id
-        await bank.house.service.erase(session, LOCAL)
-        result = await bank.drills.run(await bank.name(), tenant=LOCAL.tenant, by="me")
-        assert (result.outcome, result.inputs) == (DrillOutcome.PASSED, 2)
-
-    run(story())
-
-
-def test_so_many_sessions_are_kept_one_a_second_at_most() -> None:
-    async def story() -> None:
-        bank = Bank()
-        bank.breaks(broken=False)
-        sessions = []
-        for _ in range(5):
-            sessions.append((await bank.ask()).session_id)
-            await asyncio.sleep(KEPT_EVERY_MS / 1000)
-        kept = bank.fallbacks.recent(await bank.name(), LOCAL.tenant)
-        assert kept == tuple(reversed(sessions[-3:]))
-
-    run(story())
-
-
-def test_a_workflow_without_rules_has_no_fallback_to_show_or_drill() -> None:
-    async def story() -> None:
-        bank = Bank()
-        plain = (await bank.house.learn(ONE_ACTION % "read")).partition("@")[0]
-        assert bank.drills.page(LOCAL.tenant).fallbacks == ()
-        with pytest.raises(AcpFailure) as refused:
-            await bank.drills.run(plain, tenant=LOCAL.tenant, by="me")
-        assert refused.value.error.reason == error(Reason.NOT_FOUND, "").reason
-
-    run(story())
-
-
-def test_a_drill_that_raises_stops_neither_the_others_nor_the_next() -> None:
-    """The loop's task died without a word, and nothing was ever drilled again."""
-
-    async def story() -> None:
-        bank = Bank()
-        name = await bank.name()
-        whole = bank.fallbacks.recent
-        broken = True
-
-        def recent(workflow: str, tenant: str) -> tuple[str, ...]:
-            if broken:
-                raise RuntimeError("a fault of ours")
-            return whole(workflow, tenant)
-
-        bank.fallbacks.recent = recent  # type: ignore[method-assign]
-        bank.drills.start()
-        await asyncio.sleep(3)
-        assert bank.drills.one(name, tenant=LOCAL.tenant).drill is None
-        assert b'acp_loop_failures_total{loop="drills"}' in bank.metrics.render()[1]
-        broken = False
-        await asyncio.sleep(2)
-        drill = bank.drills.one(name, tenant=LOCAL.tenant).drill
-        assert drill is not None
-        assert drill.outcome is DrillOutcome.PASSED
-        await bank.drills.close()
 
     run(story())

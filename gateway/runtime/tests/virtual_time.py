@@ -50,6 +50,15 @@ class LoopClock:
         return round(asyncio.get_event_loop().time() * 1000, 3)
 
 
+class SkewedClock(LoopClock):
+    """Its wall time can be set; what is measured by it goes on."""
+
+    skew_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.skew_ms
+
+
 def run(story: Coroutine[Any, Any, T]) -> T:
     """Run a test's coroutine to its end in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
