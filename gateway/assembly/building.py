@@ -149,6 +149,8 @@ def build(
         store, sealer, sync=settings.journal.sync, metrics=metrics, worker=outside.worker
     )
     audit = AuditLog(store, committer, now_ms=clock.now_ms)
+    if audit.spoilt:
+        log.error("audit_entry_unreadable", number=audit.head[0], do="acp audit verify")
     ground = _Ground(
         settings=settings,
         outside=outside,

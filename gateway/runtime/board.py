@@ -40,6 +40,7 @@ from gateway.runtime.permits import FREE, Permit
 from gateway.runtime.principal import Principal, Scope
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
+from gateway.stores.rows import read_row
 
 PROPOSALS_MAX: Final = 10_000
 KNOWN_MAX: Final = 100_000
@@ -109,8 +110,8 @@ class Board:
         """Whether an instance of this version is registered already."""
         self._rows = {
             row.proposal_id: row
-            for _, value in store.scan(Table.GOVERNANCE, _PROPOSAL)
-            for row in (msgspec.json.decode(value, type=Proposal),)
+            for key, value in store.scan(Table.GOVERNANCE, _PROPOSAL)
+            for row in (read_row(Table.GOVERNANCE, (key, value), kind=Proposal),)
         }
         self._known = {
             key.removeprefix(_KNOWN).decode() for key, _ in store.scan(Table.GOVERNANCE, _KNOWN)

@@ -17,6 +17,7 @@ from gateway.runtime.targets import Target
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
+from gateway.stores.rows import read_row
 
 DEFAULT_POLICY: Final = "default"
 """Name of the parameters that the gateway's own configuration gives."""
@@ -120,7 +121,7 @@ class PolicyVersions:
         self._active: dict[str, ActivePolicy] = {}
         for key, value in store.scan(Table.GOVERNANCE, _POLICY):
             name = key.removeprefix(_POLICY).decode()
-            self._active[name] = msgspec.json.decode(value, type=ActivePolicy)
+            self._active[name] = read_row(Table.GOVERNANCE, (key, value), kind=ActivePolicy)
         self._texts = {name: text_of(one.params) for name, one in self._active.items()}
 
     def params(self, name: str) -> str:

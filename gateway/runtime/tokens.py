@@ -20,6 +20,7 @@ from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, Principal, Scope
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
+from gateway.stores.rows import read_row
 
 PREFIX: Final = "acp"
 _ID_BYTES: Final = 6
@@ -106,7 +107,7 @@ class Tokens:
         """Hears of every token made and revoked, in the same batch; the assembly puts the audit log
         here."""
         for digest, value in store.scan(Table.TOKEN, b""):
-            self._keep(digest, msgspec.json.decode(value, type=TokenInfo))
+            self._keep(digest, read_row(Table.TOKEN, (digest, value), kind=TokenInfo))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -31,6 +31,7 @@ from gateway.runtime.workflow_advice import advice
 from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
+from gateway.stores.rows import read_row
 from gateway.stores.tables import NUL, workflow_row
 from gateway.telemetry.logs import get_log
 
@@ -306,7 +307,7 @@ class Workflows:
         if not version:
             self._active[name.decode()] = value.decode()
             return
-        row = msgspec.json.decode(value, type=_Row)
+        row = read_row(Table.WORKFLOW, (key, value), kind=_Row)
         self._remember(name.decode(), version.decode(), row=row)
 
     def _remember(self, name: str, version: str, *, row: _Row) -> None:

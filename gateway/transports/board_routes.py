@@ -14,7 +14,7 @@ from acp_spec.bindings.fields import PREFER
 from acp_spec.bindings.routes import Route
 from acp_spec.codec import json
 from acp_spec.model.errors import AcpFailure, Reason
-from gateway.board.audit import AuditVerdict, Entry, verdict_of
+from gateway.board.audit import AuditVerdict, Entry, Walk
 from gateway.board.proposals import Status
 from gateway.runtime.board import ProposalPage, ProposalRequest, ProposalView, VoteRequest
 from gateway.runtime.evidence import EvidenceRequest
@@ -177,16 +177,23 @@ async def withdraw_proposal(caller: Caller, asked: ProposalId) -> Done:
 
 async def list_audit(caller: Caller, asked: AuditRange) -> Done:
     limit = min(asked.limit or AUDIT_PAGE_MAX, AUDIT_PAGE_MAX)
-    log = caller.services.audit
-    found = log.entries(after=asked.after, tenant=caller.principal.tenant)
-    entries = tuple(entry for entry, _ in zip(found, range(limit), strict=False))
-    return Done(AuditPage(entries=entries, head=log.head))
+    log, tenant = caller.services.audit, caller.principal.tenant
+    found: list[Entry] = []
+    async for entry in log.in_turns(after=asked.after):
+        if entry.tenant == tenant:
+            found.append(entry)
+            if len(found) >= limit:
+                break
+    return Done(AuditPage(entries=tuple(found), head=log.head))
 
 
 async def verify_audit(caller: Caller, asked: NotedHead) -> Done:
     log = caller.services.audit
     await log.synced()
-    return Done(verdict_of(log.entries(), head=asked.head))
+    walk = Walk(asked.head)
+    async for entry in log.in_turns():
+        walk.add(entry)
+    return Done(walk.verdict())
 
 
 def _open(request: HttpRequest, limits: HttpLimits) -> OpenProposal:

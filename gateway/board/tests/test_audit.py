@@ -1,5 +1,6 @@
 """The chain: whole as written, broken by every change that somebody could make to a row."""
 
+import asyncio
 import hashlib
 
 import msgspec
@@ -7,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.board.audit import DETAILS_BYTES_MAX, FIRST, AuditLog, Entry, first_break, read_entries
+from gateway.board.audit import (
+    DETAILS_BYTES_MAX,
+    FIRST,
+    TURN,
+    AuditLog,
+    Entry,
+    first_break,
+    read_entries,
+    verdict_of,
+)
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
+from gateway.stores.ports import Table
 
 
 def log_of(count: int) -> tuple[MemoryStore, AuditLog]:
@@ -55,6 +66,59 @@ def test_what_is_too_large_for_the_log_stands_there_by_its_size_and_digest() -> 
     }
     assert [one.subject for one in read_entries(store)] == ["thing:0", "thing:large"]
     assert first_break(read_entries(store)) is None
+
+
+@pytest.mark.parametrize("value", [b"", b"garbage{", b'{"number":3}', b"[1]"])
+@pytest.mark.parametrize("place", [1, 3, 5])
+def test_a_row_that_is_no_entry_any_more_is_where_the_chain_breaks(
+    place: int, value: bytes
+) -> None:
+    """Its verification was a traceback, and of the newest one there was no gateway any more."""
+    store, _ = log_of(5)
+    WriteThrough(store).put(Table.AUDIT, place.to_bytes(8, "big"), value)
+    verdict = verdict_of(read_entries(store), head="")
+    assert (verdict.whole, verdict.number, verdict.entries) == (False, place, 5)
+    assert "cannot be read" in verdict.message
+    again = AuditLog(store, WriteThrough(store), now_ms=lambda: 2_000)
+    assert again.spoilt is (place == 5)
+    assert again.record("changed", "thing:6", actor="ann", tenant="t").number == 6
+    assert verdict_of(read_entries(store), head="").number == place
+
+
+def test_the_log_goes_on_behind_its_last_row_whatever_that_row_says_of_itself() -> None:
+    """A number that was made smaller had the next entries written over older ones."""
+    store, _ = log_of(5)
+    *_, last = read_entries(store)
+    smaller = msgspec.json.encode(msgspec.structs.replace(last, number=2))
+    WriteThrough(store).put(Table.AUDIT, (5).to_bytes(8, "big"), smaller)
+    again = AuditLog(store, WriteThrough(store), now_ms=lambda: 2_000)
+    again.record("changed", "thing:6", actor="ann", tenant="t")
+    assert [one.subject for one in read_entries(store)] == [
+        *(f"thing:{n}" for n in range(5)),
+        "thing:6",
+    ]
+    assert verdict_of(read_entries(store), head="").number == 5
+
+
+def test_a_long_log_is_read_in_turns_and_others_work_in_between() -> None:
+    async def story() -> None:
+        _, log = log_of(2 * TURN + 1)
+        worked = 0
+
+        async def others() -> None:
+            nonlocal worked
+            while True:
+                worked += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        found = [entry async for entry in log.in_turns()]
+        assert [entry.number for entry in found] == list(range(1, 2 * TURN + 2))
+        assert worked >= 2
+        assert [entry.number async for entry in log.in_turns(after=2 * TURN)] == [2 * TURN + 1]
+        beside.cancel()
+
+    asyncio.run(story())
 
 
 CHANGES = {

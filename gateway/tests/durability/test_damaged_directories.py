@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from conftest import skip_or_fail
+from gateway.stores.durable import WriteThrough
+from gateway.stores.ports import Table
+from gateway.stores.rocksdb import RocksStore
 from gateway.tests.durability.directories import (
     cut,
     damage,
@@ -170,6 +174,43 @@ def test_a_directory_that_is_a_file_is_refused(folder: Path) -> None:
     assert str(folder) in refused.said
     assert "give another --data-dir" in refused.said
     assert "Traceback" not in refused.said
+
+
+def test_a_row_that_governs_and_cannot_be_read_keeps_it_from_starting_in_one_line(
+    folder: Path, serve: Serve
+) -> None:
+    """It was a traceback, which names neither the row nor what to do."""
+    gateway = serve(data_dir=folder)
+    with Client(gateway.url) as client:
+        client.put_workflow(WORKFLOW)
+        assert client.post("/v1/tokens", {"scopes": ["submit"]}).status == 201
+        change = {"kind": "RETIREMENT", "subject": "component:a@1"}
+        assert client.post("/v1/proposals", {"change": change, "title": "t"}).status == 201
+    gateway.stop()
+    for table, prefix in GOVERNING.items():
+        key, value = written(folder, table, prefix)
+        overwrite(folder, table, row=(key, value[:-1]))
+        refused = refusal(folder)
+        assert refused.exit_code == REFUSED
+        assert f"of table {table.name} cannot be read" in refused.said
+        assert "restore a backup" in refused.said
+        assert "Traceback" not in refused.said
+        overwrite(folder, table, row=(key, value))
+    assert serve(data_dir=folder).pid, "and with its rows it starts"
+
+
+GOVERNING = {Table.WORKFLOW: b"looked\0", Table.TOKEN: b"", Table.GOVERNANCE: b"proposal\0"}
+
+
+def written(folder: Path, table: Table, prefix: bytes) -> tuple[bytes, bytes]:
+    with closing(RocksStore(folder / "store")) as store:
+        return next(row for row in store.scan(table, prefix) if row[1].startswith(b"{"))
+
+
+def overwrite(folder: Path, table: Table, *, row: tuple[bytes, bytes]) -> None:
+    with closing(RocksStore(folder / "store")) as store:
+        WriteThrough(store).put(table, *row)
+        store.sync()
 
 
 def test_a_table_file_that_is_damaged_costs_its_sessions_and_no_others(
