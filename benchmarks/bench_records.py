@@ -7,7 +7,7 @@ baseline is the seed's: Redis lists, one session after the other, on a real redi
 (Debian's package), 100,000 sessions. Ingest goes through the trajectory log and the feed. For the
 lag this program plays the outbox: 500 sessions a second end, every 60 ms what ended is put into the
 log, synced; the lag ends when the feed has all rows of it in. `child_cores` is what the process
-costs meanwhile.
+costs meanwhile. What the gateway beside it notices is measured in `records_beside`.
 """
 
 import argparse
@@ -24,12 +24,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from records_beside import beside
 
 from acp_spec.model.ids import session_id
 from acp_spec.model.times import rfc3339
 from gateway.runtime.outbox import PROMPT_LINGER_S
 from gateway.stores.records.endpoint import Endpoint
-from gateway.stores.records.feeding import FeedingStatus
+from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.order import Order, Ready
 from gateway.stores.records.reach import Limits, Reader, ask
 from gateway.stores.records.store import client_of
@@ -66,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=SESSIONS_DEFAULT)
     parser.add_argument("--many", type=int, default=MANY)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each run beside a gateway")
     options = parser.parse_args()
     figures: dict[str, float] = {"sessions": options.sessions}
     for name, figure in (
@@ -78,6 +80,8 @@ def main() -> None:
     figures |= ingest()
     print(figures, flush=True)
     figures |= lag()
+    print(figures, flush=True)
+    figures |= beside(options.seconds)
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
 
 

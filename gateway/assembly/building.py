@@ -313,7 +313,7 @@ def _services(
         audit=parts.audit,
         board=board,
         rollouts=kept.rolling.rollouts,
-        records=records_of(ground.settings, outbox),
+        records=records_of(ground.settings, outbox, metrics=ground.metrics),
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,

@@ -7,6 +7,7 @@ the gateway's go.
 import asyncio
 import secrets
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,11 +15,13 @@ import msgspec
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.outbox import Outbox
-from gateway.runtime.records import Launch, Records
+from gateway.runtime.records import Launch, Records, RecordsState
 from gateway.stores.trajectory_log import FOLDER
+from gateway.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from gateway.stores.records.endpoint import Endpoint
+    from gateway.stores.records.feed_status import FeedingStatus
     from gateway.stores.records.reach import Limits
 
 MODULE = "gateway.stores.records.child"
@@ -26,14 +29,45 @@ RECORDS_FOLDER = "records"
 KEY_BYTES = 32
 
 
-def records_of(settings: Settings, outbox: Outbox) -> Records:
+def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics) -> Records:
     """The records of this gateway; nothing runs yet."""
-    return Records(
+    records = Records(
         _launch(settings),
         cluster=lambda: _cluster(settings),
         most=lambda: _most(settings),
         on_start=outbox.be_prompt,
     )
+    _watch(metrics, records)
+    return records
+
+
+def _watch(metrics: Metrics, records: Records) -> None:
+    """All 0 while nothing runs; how the feed stood at the last look, every 2 s."""
+    reads: dict[str, tuple[str, Callable[[FeedingStatus], float]]] = {
+        "records_waiting_bytes": (
+            "Bytes of trajectories that the records have not got yet",
+            lambda feed: feed.waiting_bytes,
+        ),
+        "records_drifted_sessions": (
+            "Sessions that differed from the log at the last comparison, and were healed",
+            lambda feed: feed.comparison.differing,
+        ),
+        "records_quarantined": (
+            "Lines that the records could not use and put aside, since their start",
+            lambda feed: feed.counts.quarantined,
+        ),
+    }
+    metrics.watch(
+        "records_up",
+        "Whether the records can be asked",
+        read=lambda: float(records.state is RecordsState.UP),
+    )
+    for name, (text, figure) in reads.items():
+        metrics.watch(name, text, read=_read(records, figure))
+
+
+def _read(records: Records, figure: "Callable[[FeedingStatus], float]") -> Callable[[], float]:
+    return lambda: figure(records.feed) if records.feed is not None else 0.0
 
 
 def _cluster(settings: Settings) -> "Endpoint | None":
@@ -101,6 +135,7 @@ def _launch(settings: Settings) -> Launch:
             url=settings.records.url,
             password=_password(settings),
             tick_ms=settings.records.tick_ms,
+            verify_every_ms=settings.records.verify_every_ms,
             log_level=settings.log.level.value,
         )
         process = await asyncio.create_subprocess_exec(

@@ -12,7 +12,7 @@ from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connecte
 
 if TYPE_CHECKING:
     from gateway.cli.remote import Gateway
-    from gateway.stores.records.feeding import FeedingStatus
+    from gateway.stores.records.feed_status import FeedingStatus
     from gateway.transports.records_routes import RecordsStatus
 
 app = typer.Typer(help="Every session as rows that SQL can ask.", no_args_is_help=True)
@@ -69,7 +69,7 @@ def verify(
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT, token: Token = "", as_json: JsonFlag = False
 ) -> None:
     """Compare every session of the log with the store, and heal what differs; names it."""
-    from gateway.stores.records.comparing import Outcome
+    from gateway.stores.records.feed_status import Outcome
 
     out = Output(json=as_json)
     with connected(out, gateway, token=token) as remote:
@@ -103,7 +103,7 @@ def backfill(
 
 def _compared(out: Output, remote: "Gateway") -> "FeedingStatus":
     """Ask for a comparison and wait for its end, saying how far it is."""
-    from gateway.stores.records.comparing import Outcome
+    from gateway.stores.records.feed_status import Outcome
     from gateway.transports.records_routes import RecordsStatus
 
     found = remote.operate(RecordsStatus, "POST /v1/records/verify")
@@ -122,7 +122,7 @@ def _compared(out: Output, remote: "Gateway") -> "FeedingStatus":
 def _feed(found: "RecordsStatus") -> "FeedingStatus | None":
     import msgspec
 
-    from gateway.stores.records.feeding import FeedingStatus
+    from gateway.stores.records.feed_status import FeedingStatus
 
     text = bytes(found.feed)
     return msgspec.json.decode(text, type=FeedingStatus) if text else None

@@ -41,6 +41,11 @@ class RecordsSettings(Section):
     tick_ms: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=60, description="How often the trajectories are looked at: seen within 200 ms."
     )
+    verify_every_ms: Annotated[int, Field(ge=0)] = Field(
+        default=86_400_000,
+        description="How often all of the log is compared with the store by hash, and what differs"
+        " healed: at night is often enough, it reads all of both. 0: only when asked.",
+    )
     query_timeout_ms: Annotated[int, Field(ge=1)] = Field(
         default=10_000, description="One question at most; it may ask for less."
     )

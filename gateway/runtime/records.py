@@ -11,7 +11,7 @@ import enum
 import importlib.util
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from gateway.telemetry.logs import get_log
 
 if TYPE_CHECKING:
     from gateway.stores.records.endpoint import Endpoint
+    from gateway.stores.records.feed_status import FeedingStatus
     from gateway.stores.records.reach import Answer, Limits, Reader
 
 T = TypeVar("T")
@@ -73,6 +74,13 @@ class RunningChild(Protocol):
         """End it at once, also while it is stopped."""
 
 
+class _Life(NamedTuple):
+    """One life of the process: where it is asked, and with what."""
+
+    endpoint: "Endpoint"
+    reader: "Reader"
+
+
 Launch = Callable[[], Awaitable[RunningChild]]
 
 
@@ -93,12 +101,13 @@ class Records:
         self._on_start = on_start
         self._up = asyncio.Event()
         self._child: RunningChild | None = None
-        self._endpoint: Endpoint | None = None
-        self._reader: Reader | None = None
+        self._life: _Life | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._threads: ThreadPoolExecutor | None = None
         self.starts = 0
         self.problem = ""
+        self.feed: FeedingStatus | None = None
+        """As it stood a moment ago; metrics look at it."""
 
     @property
     def state(self) -> RecordsState:
@@ -120,15 +129,15 @@ class Records:
             timeout_ms=min(timeout_ms or most.timeout_ms, most.timeout_ms),
             rows=min(rows or most.rows, most.rows),
         )
-        await self._started()
-        return await self._asked(lambda: self._read(sql, limits), limits.timeout_ms / 1000)
+        life = await self._started()
+        return await self._asked(lambda: life.reader.query(sql, limits), limits.timeout_ms / 1000)
 
     async def told(self, path: str) -> bytes:
         """One of the process's own paths: `status`, `verify`, `backfill`."""
         from gateway.stores.records.reach import ask
 
-        endpoint = await self._started()
-        return await self._asked(lambda: ask(endpoint, path), 0)
+        life = await self._started()
+        return await self._asked(lambda: ask(life.endpoint, path), 0)
 
     def start(self) -> None:
         """Begin to keep the process running; a second call changes nothing."""
@@ -153,7 +162,8 @@ class Records:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    async def _started(self) -> "Endpoint":
+    async def _started(self) -> "_Life":
+        """The life that runs now, which may end while it is asked: then it does not answer."""
         self.start()
         try:
             async with asyncio.timeout(START_WAIT_S):
@@ -161,8 +171,9 @@ class Records:
         except TimeoutError:
             said = self.problem or "they are starting: try again in a moment"
             raise _unavailable(said) from None
-        assert self._endpoint is not None
-        return self._endpoint
+        if self._life is None:  # it ended in this very moment
+            raise _unavailable(self.problem or "they are started again: try in a moment")
+        return self._life
 
     async def _asked(self, ask: Callable[[], T], within_s: float) -> T:
         """Run it on a thread of the records; whoever hangs there holds up nobody else."""
@@ -179,11 +190,6 @@ class Records:
             raise _unavailable(str(problem)) from None
         except TimeoutError:
             raise _unavailable("they do not answer in time") from None
-
-    def _read(self, sql: str, limits: "Limits") -> "Answer":
-        reader = self._reader
-        assert reader is not None
-        return reader.query(sql, limits)
 
     # ---- the process -----------------------------------------------------------------------------
 
@@ -214,8 +220,8 @@ class Records:
         self.starts += 1
         async with asyncio.timeout(READY_S):
             endpoint = await child.ready()
-        self._endpoint = endpoint
-        self._reader = Reader(self._cluster() or endpoint, timeout_ms_max=self._most().timeout_ms)
+        reader = Reader(self._cluster() or endpoint, timeout_ms_max=self._most().timeout_ms)
+        self._life = _Life(endpoint, reader)
         self.problem = ""
         self._up.set()
         log.info("records_up", pid=child.pid, starts=self.starts)
@@ -223,7 +229,7 @@ class Records:
 
     async def _watched(self, child: RunningChild, endpoint: "Endpoint") -> int:
         """Until it ends, or is killed because it hangs."""
-        from gateway.stores.records.reach import is_alive
+        from gateway.stores.records.reach import look
 
         ended = asyncio.ensure_future(child.wait())
         loop, silent = asyncio.get_running_loop(), 0
@@ -232,10 +238,10 @@ class Records:
                 done, _ = await asyncio.wait([ended], timeout=PING_EVERY_S)
                 if done:
                     return ended.result()
-                alive = await loop.run_in_executor(
-                    None, lambda: is_alive(endpoint, timeout_s=PING_TIMEOUT_S)
+                self.feed = await loop.run_in_executor(
+                    self._threads, lambda: look(endpoint, timeout_s=PING_TIMEOUT_S)
                 )
-                silent = 0 if alive else silent + 1
+                silent = 0 if self.feed is not None else silent + 1
                 if silent >= HUNG_AFTER:
                     self.problem = "they hung, and are started again"
                     child.kill()
@@ -245,10 +251,8 @@ class Records:
     async def _end(self) -> None:
         """Make sure that no process is left."""
         self._up.clear()
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
-        child, self._child, self._endpoint = self._child, None, None
+        child, self._child, self._life = self._child, None, None
+        self.feed = None
         if child is None:
             return
         child.stop()

@@ -80,6 +80,7 @@ def _run(story: Coroutine[object, object, None]) -> None:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records_module, "BACKOFF_FIRST_S", 0.0)
+    monkeypatch.setattr(records_module, "PING_EVERY_S", 1_000.0)
 
 
 def test_a_process_that_ends_is_started_again_and_the_last_one_is_stopped() -> None:
@@ -139,6 +140,21 @@ def test_a_process_that_finds_no_extra_is_not_started_again() -> None:
         assert "pip install" in nursery.records.problem
         await nursery.records.close()
         assert len(nursery.children) == 1
+
+    _run(story())
+
+
+def test_a_question_to_a_process_that_is_gone_is_told_that_nobody_is_there() -> None:
+    async def story() -> None:
+        nursery = Nursery()
+        nursery.records.start()
+        await nursery.until(RecordsState.UP, 1)
+        with pytest.raises(AcpFailure, match="UNAVAILABLE"):
+            await nursery.records.query("SELECT 1")
+        nursery.children[0].end(-9)
+        with pytest.raises(AcpFailure, match="UNAVAILABLE"):
+            await nursery.records.told("status")
+        await nursery.records.close()
 
     _run(story())
 

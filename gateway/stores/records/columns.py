@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from acp_spec.model.calls import Claim, Reward
+from acp_spec.model.grounding import GroundedClaim, Grounding
 from acp_spec.model.payload import Payload
-from acp_spec.model.reward_vector import PartReward, Quality, StepReward
+from acp_spec.model.reward_vector import CommentReading, PartReward, Quality, StepReward
 from acp_spec.model.times import parse_rfc3339, rfc3339
 from acp_spec.model.trajectory import (
     Attempt,
@@ -79,8 +80,18 @@ def session(one: Trajectory) -> Columns:
         **_judged(one),
         "decision_options": tuple(row.chosen.value for row in one.decisions),
         "gap_count": len(one.gaps),
+        **_grounding(one.grounding),
         "input": _kept(one.input),
         "output": _kept(one.output),
+    }
+
+
+def _grounding(found: Grounding | None) -> Columns:
+    """What the hallucination guard makes of it; empty where it did not look."""
+    return {
+        "review": found.review.value if found is not None else "",
+        "grounding_penalties": found.penalties if found is not None else 0,
+        "grounding_risk": found.risk if found is not None else None,
     }
 
 
@@ -99,7 +110,12 @@ def _call_arrays(done: Sequence[Attempt]) -> Columns:
 def _judged(one: Trajectory) -> Columns:
     """What people and rules said: `scores` and `score_kinds` are of one length."""
     scored = [row.feedback for row in one.feedback if row.feedback.score is not None]
-    tags = dict.fromkeys(tag for row in one.feedback for tag in tags_of(row.feedback.comment))
+    tags = dict.fromkeys(
+        (
+            *(tag for row in one.feedback for tag in tags_of(row.feedback.comment)),
+            *(tag for read in one.rewards.comments for tag in read.tags),
+        )
+    )
     return {
         "comment_tags": tuple(tags),
         "feedback_count": len(one.feedback),
@@ -224,8 +240,11 @@ def reflection(one: ReflectionRow) -> Columns:
     }
 
 
-def feedback(one: FeedbackRow) -> Columns:
-    """One judgement, as it was given; its author's time only where it is one."""
+def feedback(one: FeedbackRow, read: CommentReading | None) -> Columns:
+    """One judgement, as it was given; its author's time only where it is one.
+
+    `read`: what was understood of its comment.
+    """
     given = one.feedback
     given_ms = parse_rfc3339(given.time) if given.time else None
     is_usable = given_ms is not None and 0 <= given_ms < _LAST_MS
@@ -234,7 +253,12 @@ def feedback(one: FeedbackRow) -> Columns:
         "kind": given.kind.value,
         "score": given.score,
         "comment": _cut(given.comment),
-        "tags": tags_of(given.comment),
+        "tags": tuple(
+            dict.fromkeys((*tags_of(given.comment), *(read.tags if read is not None else ())))
+        ),
+        "corrections": {
+            change.wrong: change.right for change in (read.corrections if read is not None else ())
+        },
         "target_call_id": given.target.call_id,
         "target_step": given.target.step,
         "target_loop": given.target.loop,
@@ -246,9 +270,12 @@ def feedback(one: FeedbackRow) -> Columns:
     }
 
 
-def claim(one: Claim) -> Columns:
-    """A sentence of the output with its sources."""
+def claim(one: Claim, grounded: GroundedClaim | None) -> Columns:
+    """A sentence of the output with its sources, and what the guard found them to say."""
     return {
+        "verdict": grounded.verdict.value if grounded is not None else "",
+        "verdict_reason": grounded.reason if grounded is not None else "",
+        "missing_sources": grounded.missing if grounded is not None else (),
         "text": _cut(one.text),
         "value": _kept(one.value),
         "unit": one.unit,

@@ -6,40 +6,17 @@ of its rows and their hashes; only where that differs, row by row. Runs between 
 feed and on its thread, so that there is one writer.
 """
 
-import enum
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from gateway.stores.records.exactly_once import mend
 from gateway.stores.records.feed import read_lines
+from gateway.stores.records.feed_status import Comparison, Outcome
 from gateway.stores.records.log_tail import Place, lines_of, next_batch
 from gateway.stores.records.store import RecordStore
 
 NAMED_MAX: Final = 100
 """Sessions named in an answer; beyond that they are only counted."""
-
-
-class Outcome(enum.Enum):
-    """How a comparison stands."""
-
-    NONE = "NONE"
-    RUNNING = "RUNNING"
-    IDENTICAL = "IDENTICAL"
-    HEALED = "HEALED"
-
-
-class Comparison(msgspec.Struct, kw_only=True):
-    """`sessions`: the first of those that differed, or were there although they were erased."""
-
-    outcome: Outcome = Outcome.NONE
-    why: str = ""
-    compared: int = 0
-    damaged_parts: int = 0
-    differing: int = 0
-    unusable: int = 0
-    sessions: list[str] = []
 
 
 class Comparing:

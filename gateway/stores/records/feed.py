@@ -13,6 +13,7 @@ import msgspec
 
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
 from gateway.stores.records.exactly_once import Brought, bring
+from gateway.stores.records.feed_status import FeedCounts
 from gateway.stores.records.log_tail import Batch, lines_of, next_batch
 from gateway.stores.records.position import PositionFile
 from gateway.stores.records.store import RecordStore
@@ -20,16 +21,6 @@ from gateway.stores.trajectory_log import erased_by, is_blank
 
 POSITION_FILE = "position"
 ASIDE_FILE = "quarantine.jsonl"
-
-
-class FeedCounts(msgspec.Struct, kw_only=True):
-    """What this process fed since its start."""
-
-    batches: int = 0
-    sessions: int = 0
-    rows: int = 0
-    erased: int = 0
-    quarantined: int = 0
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):

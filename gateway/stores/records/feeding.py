@@ -13,10 +13,11 @@ from typing import Final
 
 import msgspec
 
-from gateway.stores.records.comparing import Comparing, Comparison, Outcome
+from gateway.stores.records.comparing import Comparing
 from gateway.stores.records.endpoint import Endpoint
-from gateway.stores.records.feed import Feed, FeedCounts
-from gateway.stores.records.log_tail import bytes_after
+from gateway.stores.records.feed import Feed
+from gateway.stores.records.feed_status import Comparison, FeedCounts, FeedingStatus, Outcome
+from gateway.stores.records.log_tail import Place, bytes_after
 from gateway.stores.records.order import Order
 from gateway.stores.records.store import RecordsDown, RecordStore, RowsRefused, connect
 from gateway.telemetry.logs import get_log
@@ -25,21 +26,15 @@ BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.25, 15.0
 """A store that is restarted is back in a second; a full disk takes a person."""
 
 BOOT_FILE: Final = "boot"
+_DAMAGE: Final = (
+    *("CANNOT_READ_ALL_DATA", "CHECKSUM_DOESNT_MATCH", "BAD_SIZE_OF_FILE_IN_DATA_PART"),
+    *("CORRUPTED_DATA", "UNEXPECTED_END_OF_FILE", "CANNOT_DECOMPRESS", "NO_FILE_IN_DATA_PART"),
+)
+"""What ClickHouse says of a part that does not hold what it should."""
+
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 log = get_log(__name__)
-
-
-class FeedingStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`waiting_bytes`: of the log, not in the store yet. `problem`: why nothing is fed now."""
-
-    pid: int
-    waiting_bytes: int
-    file: str
-    offset: int
-    counts: FeedCounts
-    comparison: Comparison
-    problem: str = ""
 
 
 class Feeding:
@@ -49,12 +44,16 @@ class Feeding:
         self._log = log_directory
         self._directory = directory
         self._tick_s = order.tick_ms / 1000
+        self._every_s = order.verify_every_ms / 1000
+        self._compare_at = time.monotonic() + self._every_s
         self._stop = threading.Event()
         self._store: RecordStore | None = None
         self._feed: Feed | None = None
         self._comparing: Comparing | None = None
         self._wish = ""
         self._wants_all = False
+        self._is_damaged = False
+        self._comparisons = 0
         self._problem = "not connected yet"
         self._failures = 0
 
@@ -104,13 +103,16 @@ class Feeding:
         found = comparing.found if comparing is not None else Comparison()
         if self._wish:
             found = Comparison(outcome=Outcome.RUNNING, why=self._wish)
-        if feed is None:
-            return _status(counts, found, problem=self._problem)
-        at = feed.position.progress.at
-        waiting = bytes_after(self._log, at)
-        status = _status(counts, found, problem=self._problem)
-        return msgspec.structs.replace(
-            status, waiting_bytes=waiting, file=at.file, offset=at.offset
+        at = feed.position.progress.at if feed is not None else Place()
+        return FeedingStatus(
+            pid=os.getpid(),
+            waiting_bytes=bytes_after(self._log, at) if feed is not None else 0,
+            file=at.file,
+            offset=at.offset,
+            counts=counts,
+            comparison=found,
+            comparisons=self._comparisons,
+            problem=self._problem,
         )
 
     def _turn(self, endpoint: Endpoint) -> bool:
@@ -119,11 +121,16 @@ class Feeding:
             self.prepare(endpoint)
         assert self._feed is not None
         assert self._store is not None
+        if self._is_damaged:
+            self._store.drop_damaged()
+            self._is_damaged, self._wish = False, "a part of the store was damaged"
         if self._wants_all:
             self._feed.position.rewind()
             self._wants_all = False
+        if self._every_s and time.monotonic() >= self._compare_at and not self._is_comparing:
+            self._wish = self._wish or "as scheduled"
         is_busy = self._feed.step()
-        if self._wish and not is_busy:
+        if self._wish and not is_busy and not self._is_comparing:
             self._comparing = self._new_comparing(self._store)
             self._wish = ""
         return self._compare(self._feed) or is_busy
@@ -132,17 +139,25 @@ class Feeding:
         token = f"mend:{os.getpid()}:{time.time_ns()}"
         return Comparing(self._log, store, token=token, why=self._wish)
 
+    @property
+    def _is_comparing(self) -> bool:
+        """A comparison is under way: it is not begun again before it has ended."""
+        return self._comparing is not None and self._comparing.found.outcome is Outcome.RUNNING
+
     def _compare(self, feed: Feed) -> bool:
         comparing = self._comparing
-        if comparing is None or comparing.found.outcome is not Outcome.RUNNING:
+        if comparing is None or not self._is_comparing:
             return False
         if not comparing.step(feed.position.progress.at):
             self._mark_boot()
+            self._comparisons += 1
+            self._compare_at = time.monotonic() + self._every_s
             log.info("records_compared", **_shown(comparing.found))
         return True
 
     def _told(self, problem: Exception) -> None:
         said = str(problem)[:500]
+        self._is_damaged = self._is_damaged or any(word in str(problem) for word in _DAMAGE)
         if said != self._problem:
             log.error("records_feed_waits", what=said)
         self._problem = said
@@ -160,18 +175,6 @@ class Feeding:
 
 def _boot_id() -> str:
     return _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
-
-
-def _status(counts: FeedCounts, found: Comparison, *, problem: str) -> FeedingStatus:
-    return FeedingStatus(
-        pid=os.getpid(),
-        waiting_bytes=0,
-        file="",
-        offset=0,
-        counts=counts,
-        comparison=found,
-        problem=problem,
-    )
 
 
 def _shown(found: Comparison) -> dict[str, str | int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.guard import one_statement
 from gateway.stores.records.store import client_of
 
@@ -76,16 +77,12 @@ def ask(endpoint: Endpoint, path: str, *, timeout_s: float = TIMEOUT_S) -> bytes
     return body
 
 
-def is_alive(endpoint: Endpoint, *, timeout_s: float) -> bool:
-    """Whether somebody answers at all."""
-    connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=timeout_s)
+def look(endpoint: Endpoint, *, timeout_s: float) -> FeedingStatus | None:
+    """How the feed stands; None where nobody answers in time."""
     try:
-        connection.request("GET", "/ping")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+        return msgspec.json.decode(ask(endpoint, "status", timeout_s=timeout_s), type=FeedingStatus)
+    except (Unreachable, msgspec.DecodeError):
+        return None
 
 
 class Reader:
@@ -112,6 +109,9 @@ class Reader:
         try:
             client = self._connected()
             text = client.raw_query(one_statement(sql), settings=settings, fmt="JSONCompact")
+        except OSError as problem:
+            self.close()
+            raise Unreachable(f"the records do not answer: {problem}") from problem
         except ClickHouseError as problem:
             self.close()
             code = getattr(problem, "code", None)
@@ -121,10 +121,8 @@ class Reader:
         return msgspec.json.decode(text, type=Answer)
 
     def close(self) -> None:
-        """Let the connection go."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        """Let the connections go, once nobody uses them any more: others may be asking now."""
+        self._client = None
 
     def _connected(self) -> "Client":
         if self._client is None:

@@ -46,11 +46,27 @@ def shape(one: Trajectory) -> Shaped:
         ],
         "observations": [(row.call_id, columns.observation(row)) for row in one.observations],
         "reflections": [(row.call_id, columns.reflection(row)) for row in one.reflections],
-        "feedback": [(row.feedback.feedback_id, columns.feedback(row)) for row in one.feedback],
-        "claims": [(row.text, columns.claim(row)) for row in one.claims],
+        "feedback": _feedback(one),
+        "claims": _claims(one),
         "gaps": [(f"{row.what}\0{row.why}", columns.gap(row)) for row in one.gaps],
     }
     return {table: _sealed(one, rows) for table, rows in found.items() if rows}
+
+
+def _feedback(one: Trajectory) -> list[Named]:
+    read = {reading.feedback_id: reading for reading in one.rewards.comments}
+    return [
+        (row.feedback.feedback_id, columns.feedback(row, read.get(row.feedback.feedback_id)))
+        for row in one.feedback
+    ]
+
+
+def _claims(one: Trajectory) -> list[Named]:
+    judged = one.grounding.claims if one.grounding is not None else ()
+    verdicts = {row.claim: row for row in judged}
+    return [
+        (row.text, columns.claim(row, verdicts.get(place))) for place, row in enumerate(one.claims)
+    ]
 
 
 def _rewards(one: Trajectory) -> list[Named]:

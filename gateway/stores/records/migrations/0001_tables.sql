@@ -17,6 +17,7 @@ CREATE TABLE sessions
     score_kinds Array(LowCardinality(String)), scores Array(Float64),
     reward_names Array(LowCardinality(String)), reward_values Array(Nullable(Float64)),
     decision_options Array(LowCardinality(String)), gap_count UInt32,
+    review LowCardinality(String), grounding_penalties UInt32, grounding_risk Nullable(Float64),
     input String CODEC(ZSTD(3)), output String CODEC(ZSTD(3)),
     sequence UInt64, row_key UInt64, row_hash UInt64
 )
@@ -102,7 +103,7 @@ CREATE TABLE feedback
 (
     session_id String, opened_at DateTime64(3, 'UTC'), tenant LowCardinality(String), workflow LowCardinality(String),
     feedback_id String, kind LowCardinality(String), score Nullable(Float64), comment String,
-    tags Array(LowCardinality(String)), target_call_id String, target_step LowCardinality(String),
+    tags Array(LowCardinality(String)), corrections Map(String, String), target_call_id String, target_step LowCardinality(String),
     target_loop UInt32, author String, sampling_probability Nullable(Float64), given_at Nullable(DateTime64(3, 'UTC')),
     received_at Nullable(DateTime64(3, 'UTC')), state_version String,
     sequence UInt64, row_key UInt64, row_hash UInt64
@@ -113,6 +114,7 @@ SETTINGS non_replicated_deduplication_window = 10000, min_free_disk_bytes_to_per
 CREATE TABLE claims
 (
     session_id String, opened_at DateTime64(3, 'UTC'), tenant LowCardinality(String), workflow LowCardinality(String),
+    verdict LowCardinality(String), verdict_reason LowCardinality(String), missing_sources Array(String),
     text String, value String, unit LowCardinality(String), derivation String, sources Array(String),
     sequence UInt64, row_key UInt64, row_hash UInt64
 )

@@ -2,19 +2,30 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Self
 
 import msgspec
 
-from gateway.stores.records.comparing import Outcome
 from gateway.stores.records.endpoint import Endpoint
-from gateway.stores.records.feeding import FeedingStatus
+from gateway.stores.records.feed_status import FeedingStatus, Outcome
 from gateway.stores.records.order import Order, Ready
 from gateway.stores.records.reach import ask
 
 KEY = "test-key"
+LOOK_AGAIN_S = 0.01
+
+
+def patiently(within_s: float = 120.0) -> Iterator[None]:
+    """Turns to look again, for so long; then it has not come true."""
+    pause, deadline = threading.Event(), monotonic() + within_s
+    while monotonic() < deadline:
+        yield
+        pause.wait(LOOK_AGAIN_S)
+    raise AssertionError(f"it did not come true within {within_s} s")
 
 
 class Child:
@@ -26,6 +37,7 @@ class Child:
         *,
         url: str = "",
         lock_wait_s: float = 30.0,
+        verify_every_ms: int = 0,
         module: str = "gateway.stores.records.child",
         arguments: tuple[str, ...] = (),
     ) -> None:
@@ -37,6 +49,7 @@ class Child:
             url=url,
             tick_ms=10,
             lock_wait_s=lock_wait_s,
+            verify_every_ms=verify_every_ms,
         )
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
@@ -66,16 +79,21 @@ class Child:
 
     def fed(self) -> FeedingStatus:
         """Once it has fed all there is in the log."""
-        while (status := self.status()).waiting_bytes or status.problem:
-            pass
-        return status
+        return self.once(lambda status: not status.waiting_bytes and not status.problem)
 
     def compared(self) -> FeedingStatus:
         """Ask for a comparison; how it stands once it is over."""
         ask(self.endpoint, "verify")
-        while (status := self.status()).comparison.outcome in (Outcome.NONE, Outcome.RUNNING):
-            pass
-        return status
+        over = (Outcome.IDENTICAL, Outcome.HEALED)
+        return self.once(lambda status: status.comparison.outcome in over)
+
+    def once(self, holds: Callable[[FeedingStatus], bool]) -> FeedingStatus:
+        """The first status for which it holds."""
+        for _ in patiently():
+            status = self.status()
+            if holds(status):
+                return status
+        raise AssertionError("patience has an end")
 
     def kill(self) -> None:
         self.process.kill()

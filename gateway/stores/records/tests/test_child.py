@@ -16,13 +16,13 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from acp_spec.model.payload import payload
 from acp_spec.model.trajectory import Trajectory
-from gateway.stores.records.comparing import Outcome
 from gateway.stores.records.feed import ASIDE_FILE
+from gateway.stores.records.feed_status import FeedingStatus, Outcome
 from gateway.stores.records.feeding import BOOT_FILE
 from gateway.stores.records.reach import Limits, QueryFailed, Reader, Unreachable, ask
 from gateway.stores.records.rows import shape
 from gateway.stores.records.store import RecordStore, client_of, connect
-from gateway.stores.records.tests.childhood import KEY, Child
+from gateway.stores.records.tests.childhood import KEY, Child, patiently
 from gateway.stores.records.tests.sessions import AT_MS, line, name_of, new_log, put, whole
 
 DYING = "gateway.stores.records.tests.dying_child"
@@ -37,6 +37,10 @@ def _held(child: Child, sessions: Iterable[Trajectory]) -> list[tuple[str, str, 
         )
     finally:
         store.close()
+
+
+def _is_identical(status: FeedingStatus) -> bool:
+    return status.comparison.outcome is Outcome.IDENTICAL
 
 
 def _wanted(sessions: Iterable[Trajectory]) -> list[tuple[str, str, int, int]]:
@@ -124,8 +128,9 @@ def test_a_child_dies_with_its_killed_parent_also_while_it_is_stopped(
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
-    while _is_alive(pid):
-        os.sched_yield()
+    for _ in patiently():
+        if not _is_alive(pid):
+            break
     with Child(tmp_path) as again:  # and its lock is free
         assert again.status().problem == ""
 
@@ -201,8 +206,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_lost(tmp_path: Path) -> None:
         store = connect(child.endpoint)
         _room(store, "1000000000000000000")
         put(log, *sessions)
-        while "enough free space" not in child.status().problem:
-            pass
+        child.once(lambda status: "enough free space" in status.problem)
         assert child.status().counts.sessions == 0
         _room(store, "0")
         child.fed()
@@ -231,6 +235,27 @@ def test_parts_that_a_disk_broke_off_are_dropped_and_healed_from_the_log(tmp_pat
         assert found.differing == 50
         assert _held(child, sessions) == _wanted(sessions)
         assert child.compared().comparison.outcome is Outcome.IDENTICAL
+
+
+def test_a_damaged_part_that_stops_the_feed_is_found_and_healed_without_being_asked(
+    tmp_path: Path,
+) -> None:
+    log = new_log(tmp_path / "trajectories")
+    with Child(tmp_path) as child:
+        child.fed()
+        _, hard = resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (2_048, hard))
+        put(log, *(_incompressible(number) for number in range(50)))
+        child.fed()
+        resource.prlimit(child.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        newer = [
+            msgspec.structs.replace(_incompressible(number), sequence=9) for number in range(40)
+        ]
+        put(log, *newer)  # the feed asks what of them is there, and cannot read it
+        child.once(lambda status: status.comparison.outcome is Outcome.HEALED)
+        child.fed()
+        sessions = [*newer, *(_incompressible(number) for number in range(40, 50))]
+        assert _held(child, sessions) == _wanted(sessions)
 
 
 def _incompressible(number: int) -> Trajectory:
@@ -279,10 +304,16 @@ def test_after_a_boot_the_store_is_compared_without_being_asked(tmp_path: Path) 
         child.stop()
     (tmp_path / "records" / BOOT_FILE).write_text("another boot")
     with Child(tmp_path) as again:
-        while (found := again.status().comparison).outcome is not Outcome.IDENTICAL:
-            pass
+        found = again.once(_is_identical).comparison
         assert "started anew" in found.why
         assert found.compared == 1
+
+
+def test_the_store_is_compared_with_the_log_as_often_as_it_was_told(tmp_path: Path) -> None:
+    put(new_log(tmp_path / "trajectories"), whole(1))
+    with Child(tmp_path, verify_every_ms=1) as child:
+        status = child.once(lambda status: status.comparisons > 2)
+        assert status.comparison.why == "as scheduled"
 
 
 def test_a_session_erased_behind_the_stores_back_is_found_by_a_comparison(tmp_path: Path) -> None:
@@ -306,8 +337,7 @@ def test_feeding_everything_again_changes_nothing(tmp_path: Path) -> None:
     with Child(tmp_path) as child:
         child.fed()
         ask(child.endpoint, "backfill")
-        while child.fed().counts.batches < 2:
-            pass
+        child.once(lambda status: status.counts.batches == 2)
         sessions = [whole(number) for number in range(5)]
         assert _held(child, sessions) == _wanted(sessions)
 
@@ -343,7 +373,6 @@ def test_a_cluster_that_is_away_is_waited_for(tmp_path: Path) -> None:
         port = cluster.endpoint.port
         cluster.kill()
     with Child(tmp_path / "here", url=f"http://default:{KEY}@127.0.0.1:{port}") as feeder:
-        while "not connected yet" in (problem := feeder.status().problem):
-            pass
-        assert problem
-        assert feeder.status().counts.sessions == 0
+        status = feeder.once(lambda status: "not connected yet" not in status.problem)
+        assert status.problem
+        assert status.counts.sessions == 0

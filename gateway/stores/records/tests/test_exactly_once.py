@@ -105,7 +105,7 @@ def _sequence(one: Trajectory) -> int:
     return one.sequence
 
 
-@pytest.mark.parametrize("ask", [True, False], ids=["asked by key", "by the token alone"])
+@pytest.mark.parametrize("ask", [True, False], ids=["by asking alone", "by the token alone"])
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
 def test_a_sender_that_dies_at_any_insert_is_made_good_by_sending_again(
     store: RecordStore, *, after: bool, ask: bool
@@ -116,7 +116,7 @@ def test_a_sender_that_dies_at_any_insert_is_made_good_by_sending_again(
         token = f"dying:{numbers[0]}"
         with pytest.raises(Killed):
             bring(DyingStore(store, at=at, after=after), batch, token=token)
-        bring(store, batch, token=token, ask=ask)
+        bring(store, batch, token=f"{token}, another" if ask else token, ask=ask)
         assert _held(store, numbers) == _wanted(batch), at
 
 

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_spec.model.grounding import GroundedClaim, Grounding, GroundingVerdict, Review
 from acp_spec.model.payload import payload
 from acp_spec.model.reward_vector import (
+    CommentReading,
+    Correction,
     PartReward,
     Quality,
     RewardVector,
@@ -76,6 +79,34 @@ def test_what_the_rules_make_of_a_session_stands_beside_what_was_given() -> None
     assert (by_channel["SESSION"]["value"], by_channel["SESSION"]["weight"]) == (0.5, 2.0)
     assert by_channel["LONG_TERM"]["name"] == "bank@2"
     assert set(by_channel["STEP"]) <= _columns("rewards")
+
+
+def test_what_the_guard_found_stands_beside_each_claim_and_the_session() -> None:
+    grounding = Grounding(
+        claims=(
+            GroundedClaim(claim=0, verdict=GroundingVerdict.CONTRADICTED, reason="OTHER_VALUE"),
+        ),
+        penalties=1,
+        review=Review.WAITING,
+    )
+    shaped = shape(msgspec.structs.replace(whole(1), grounding=grounding))
+    (claim,), (session,) = shaped["claims"], shaped["sessions"]
+    assert json.loads(claim.line)["verdict"] == "CONTRADICTED"
+    assert json.loads(session.line)["review"] == "WAITING"
+    assert json.loads(shape(whole(1))["claims"][0].line)["verdict"] == ""
+
+
+def test_what_was_understood_of_a_comment_counts_as_a_tag_too() -> None:
+    one = whole(1, comments=("#late and rude",))
+    read = CommentReading(
+        feedback_id="f0", tags=("rude",), corrections=(Correction(right="blue", wrong="red"),)
+    )
+    rewards = msgspec.structs.replace(one.rewards, comments=(read,))
+    shaped = shape(msgspec.structs.replace(one, rewards=rewards))
+    (feedback,), (session,) = shaped["feedback"], shaped["sessions"]
+    assert json.loads(feedback.line)["tags"] == ["late", "rude"]
+    assert json.loads(feedback.line)["corrections"] == {"red": "blue"}
+    assert json.loads(session.line)["comment_tags"] == ["late", "rude"]
 
 
 def test_a_session_that_says_all_has_rows_in_every_table() -> None:
