@@ -183,6 +183,31 @@ def fit_decay(
     out.value(found, text=_told(found))
 
 
+@app.command("draw")
+def draw(
+    source: Records,
+    count: Annotated[int, typer.Option(min=1, help="About how many.")] = 50,
+    seed: Annotated[str, typer.Option(help="The same seed draws the same; such as a date.")] = "1",
+    as_json: JsonFlag = False,
+) -> None:
+    """Sessions for people to judge: a fifth at random, the rest where it is unclear."""
+    from gateway.cli.rewards_history import drawn
+
+    out = Output(json=as_json)
+    with reporting(out), out.progress("reading"):
+        found = drawn(source, count=count, seed=seed)
+    out.rows(
+        found,
+        columns=("session", "sampling probability", "slice", "unclear"),
+        cells=lambda one: (
+            one.session_id,
+            f"{one.sampling_probability:.4g}",
+            one.slice.value,
+            f"{one.unclear:g}",
+        ),
+    )
+
+
 def _told(found: "DecayFit") -> str:
     from gateway.rewards.decay_fit import FitVerdict
 

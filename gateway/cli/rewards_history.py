@@ -25,6 +25,7 @@ from gateway.rewards.decay_fit import DecayFit, fit
 from gateway.rewards.decay_samples import sample_of
 from gateway.rewards.means import Mean, Means, Rate, Rates
 from gateway.rewards.rescoring import KnownBy, rescored
+from gateway.rewards.review_draw import Drawn, candidate_of, draw
 from gateway.rewards.rules import RewardRules
 from gateway.rewards.rules_file import parse_rules
 from gateway.stores.reader import FolderUnreadable, TrajectoryReader
@@ -164,6 +165,12 @@ def decay(source: Path, *, signal: FeedbackKind, label: FeedbackKind, good_from:
         for trajectory in every(TrajectoryReader(source))
     )
     return fit(one for one in found if one is not None)
+
+
+def drawn(source: Path, *, count: int, seed: str) -> tuple[Drawn, ...]:
+    """Sessions for people to judge, over the newest records."""
+    found = map(candidate_of, every(TrajectoryReader(source, reviewed_only=False)))
+    return draw([one for one in found if one is not None], count, seed=seed)
 
 
 def kind_of(text: str, option: str) -> FeedbackKind:

@@ -157,6 +157,14 @@ def test_means_are_told_with_what_is_missing_and_people_see_them_too(data: Path)
     assert "33.3%" in CliRunner().invoke(app, words).output
 
 
+def test_sessions_are_drawn_for_review_with_their_probability(data: Path) -> None:
+    lines = _run("draw", "--from", data, "--count", "3").stdout.splitlines()
+    drawn = [json.loads(line) for line in lines]
+    assert {one["session_id"] for one in drawn} <= {"a", "b", "c"}
+    assert drawn
+    assert all(0 < one["sampling_probability"] <= 1 for one in drawn)
+
+
 def test_a_half_life_is_fitted_from_records_and_what_cannot_be_known_is_said(
     data: Path, tmp_path: Path
 ) -> None:
