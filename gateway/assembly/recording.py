@@ -144,6 +144,7 @@ def _launch(settings: Settings) -> Launch:
             MODULE,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for the gateway: it stops this process in turn
         )
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(order) + b"\n")
