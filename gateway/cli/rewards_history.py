@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -93,7 +93,7 @@ def rescore(wanted: Wanted) -> Rescored:
         known.look(trajectory)
     target = wanted.to or _default_file(wanted, rfc3339(known.time_ms))
     _refuse_inside(wanted.source, target)
-    made = _Made(means=Means())
+    made = _Made()
     part = target.with_name(f"{target.name}.{os.getpid()}{_PART}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -122,25 +122,25 @@ def rescore(wanted: Wanted) -> Rescored:
     )
 
 
-@dataclass(slots=True)
 class _Made:
     """What has been written so far."""
 
-    means: Means
-    sessions: int = 0
-    digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    def __init__(self) -> None:
+        self.means = Means()
+        self.sessions = 0
+        self._digest = hashlib.sha256()
 
     def line(self, trajectory: Trajectory, rules: RewardRules, *, as_of_ms: int) -> bytes:
         row = rescored(trajectory, rules, as_of_ms=as_of_ms)
         self.means.add(row.workflow, row.vector)
         self.sessions += 1
         line = msgspec.json.encode(row) + b"\n"
-        self.digest.update(line)
+        self._digest.update(line)
         return line
 
     @property
     def sha256(self) -> str:
-        return self.digest.hexdigest()
+        return self._digest.hexdigest()
 
 
 def figures(source: Path) -> Figures:
