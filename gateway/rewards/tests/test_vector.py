@@ -109,6 +109,22 @@ def test_an_end_that_says_nothing_of_the_work_is_null_with_its_reason(
     assert (quality.value, quality.reason) == (None, reason)
 
 
+@pytest.mark.parametrize("each", ["call", "attempt"])
+@pytest.mark.parametrize("part", ["session", "long_term"])
+def test_calls_that_went_well_do_not_judge_a_session_that_something_else_ended(
+    each: str, part: str
+) -> None:
+    rules = rules_of(f"- {{name: a, kind: outcome, each: {each}, part: {part}, value: 0}}\n")
+    broken = trajectory(
+        status=SessionStatus.FAILED, error=failure(Boundary.DOWNSTREAM), calls=(attempt("c"),)
+    )
+    found = scored(broken, rules)
+    quality = found.session.quality if part == "session" else found.long_term.quality
+    assert (quality.value, quality.reason) == (None, "DOWNSTREAM: UNAVAILABLE")
+    whole = scored(trajectory(calls=(attempt("c"),)), rules)
+    assert 0.0 in (whole.session.quality.value, whole.long_term.quality.value)
+
+
 def test_what_a_person_says_of_a_session_that_broke_down_is_a_judgement_all_the_same() -> None:
     found = trajectory(
         status=SessionStatus.FAILED, error=failure(Boundary.DOWNSTREAM), feedback=(said(0.25),)

@@ -1,7 +1,7 @@
 """Feedback as it comes in: bounded, its sampling stated, and the last by its time stands."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_spec.model.enums import FeedbackKind
@@ -60,6 +60,7 @@ def test_the_sampling_probability_is_in_the_record() -> None:
         max_size=6,
     )
 )
+@example(said=[(3 * SKEW_MS, "ann"), (2 * SKEW_MS, "ann")])
 def test_of_each_author_the_last_by_the_clamped_time_stands_then_by_sequence(
     said: list[tuple[int, str]],
 ) -> None:
