@@ -1,6 +1,6 @@
 # Everything a person or CI does here is one target; `make help` prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-storm bench-governance bench-rollouts bench-twins bench-semantics lint types imports tidy go-lines gen-check
+.PHONY: help setup demo serve fmt check gen test test-long bench bench-peers bench-overload bench-storm bench-governance bench-rollouts bench-twins bench-semantics bench-feedback lint types imports tidy go-lines gen-check
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -115,6 +115,9 @@ bench-overload: setup ## five times what the gateway can do: goodput, p99, memor
 .PHONY: bench-records
 bench-records: setup ## the records: the seed's question over SESSIONS=n (200000) and 2 million, ingest, lag; JSON on the last line
 	@$(PY) benchmarks/bench_records.py --sessions $(or $(SESSIONS),200000)
+
+bench-feedback: setup ## judgements a second, and how soon one is a reward; half a minute
+	@$(PY) benchmarks/bench_feedback.py
 
 bench-storm: setup ## three levels that try three times each: calls per request, goodput after an outage; 3 min
 	@$(PY) benchmarks/bench_storm.py
