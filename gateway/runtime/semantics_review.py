@@ -4,6 +4,7 @@ A stored version never changes: accepted synonyms make the next minor version of
 active yet, so that it goes live like any other. Who accepted what stands in the audit log.
 """
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from typing import Final
@@ -27,6 +28,8 @@ from gateway.runtime.synonym_source import Synonym, with_synonyms
 from gateway.runtime.unknown_values import Unknown, UnknownValues
 from gateway.runtime.workflows import Workflows
 
+TURN: Final = 4
+"""Values looked at before others may work: some milliseconds."""
 SYNONYMS_MAX: Final = 200
 """One sitting. The audit entry names each."""
 NAMED_BYTES_MAX: Final = 32 * 1024
@@ -111,25 +114,25 @@ class SemanticsReview:
             workflows=tuple(SemanticsRow(workflow=name, unknown=count) for name, count in rows)
         )
 
-    def of(self, workflow: str, *, tenant: str) -> ReviewPage:
-        """The values of one workflow; NOT_FOUND when there is no such workflow."""
+    async def of(self, workflow: str, *, tenant: str) -> ReviewPage:
+        """The values of one workflow; NOT_FOUND when there is no such workflow. In turns with all
+        other work: there may be thousands, and each is compared with a whole domain."""
         active = self.workflows.resolve(_bare(workflow))
         semantics = active.contract.semantics
-        rows = self.unknown.of(tenant, workflow)
-        return ReviewPage(
-            workflow=workflow,
-            active=active.version,
-            values=tuple(self._view(row, semantics) for row in rows),
-        )
+        values: list[UnknownView] = []
+        for row in self.unknown.of(tenant, workflow):
+            values.append(self._view(row, semantics))
+            if len(values) % TURN == 0:
+                await asyncio.sleep(0)
+        return ReviewPage(workflow=workflow, active=active.version, values=tuple(values))
 
     def _view(self, row: Unknown, semantics: Semantics | None) -> UnknownView:
         domain = semantics.domains.get(row.domain) if semantics is not None else None
         if domain is None:
             return UnknownView(unknown=row)
-        found = place(domain, row.value, nearest=self.nearest)
-        return UnknownView(
-            unknown=row, nearest=tuple(self.nearest(domain, row.value)), means=found.value
-        )
+        nearest = tuple(self.nearest(domain, row.value))
+        found = place(domain, row.value, nearest=lambda domain, text: nearest)
+        return UnknownView(unknown=row, nearest=nearest, means=found.value)
 
     async def accept(
         self, workflow: str, request: AcceptRequest, *, principal: Principal

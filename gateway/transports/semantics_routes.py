@@ -84,7 +84,7 @@ async def list_unknown_values(caller: Caller, request: calls.Empty) -> Done:
 async def review_semantics(caller: Caller, asked: WorkflowName) -> Done:
     """The unknown values of one workflow, with those that come nearest."""
     tenant = caller.principal.tenant
-    return Done(caller.services.semantics.of(asked.workflow, tenant=tenant))
+    return Done(await caller.services.semantics.of(asked.workflow, tenant=tenant))
 
 
 async def accept_synonyms(caller: Caller, asked: Accept) -> Done:
