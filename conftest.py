@@ -5,6 +5,7 @@ of skips closes every run, so that nobody mistakes a thin run for a whole one.
 """
 
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -47,6 +48,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 CI = os.environ.get("CI", "").lower() == "true"
 hypothesis.settings.register_profile("house", deadline=None, derandomize=CI)
 hypothesis.settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def _logging_stays_as_it_was() -> Iterator[None]:
+    """A test that left logging off would blind whichever test comes after it in that process."""
+    root = logging.getLogger()
+    before = root.level, root.manager.disable
+    yield
+    found = root.level, root.manager.disable
+    root.setLevel(before[0])
+    logging.disable(before[1])
+    assert found == before, f"the test left logging at (level, disabled below) {found}"
 
 
 def is_ci() -> bool:

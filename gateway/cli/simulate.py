@@ -73,11 +73,22 @@ def simulate(
         workers=workers,
         recovery=_recovery(out_to, policy),
     )
-    logging.disable(logging.CRITICAL)  # what fails here fails on purpose
-    if world is not None:
-        scenario = _scenario(order, world, only=only, with_faults=with_faults)
-        raise typer.Exit(_one(out_to, scenario, mutant=mutant))
-    raise typer.Exit(_many(out_to, order, mutant=mutant, folder=out))
+    with _unlogged():
+        if world is not None:
+            scenario = _scenario(order, world, only=only, with_faults=with_faults)
+            raise typer.Exit(_one(out_to, scenario, mutant=mutant))
+        raise typer.Exit(_many(out_to, order, mutant=mutant, folder=out))
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """What fails here fails on purpose; whoever called us logs on afterwards."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _check_words(out: Output, *, mutant: str, only: str, with_faults: str | None) -> None:
