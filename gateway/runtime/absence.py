@@ -37,8 +37,8 @@ class Absence:
         self._targets = targets
         self._clock = clock
         self._pin_grace_ms = pin_grace_ms
-        self._attach_until_ms = clock.now_ms() + attach_grace_ms
-        self._since: dict[tuple[str, str, int], int] = {}
+        self._attach_until_ms = clock.monotonic_ms() + attach_grace_ms
+        self._since: dict[tuple[str, str, int], float] = {}
         self._waiting: dict[tuple[str, str, int], Waiting] = {}
         self.wake: Callable[[Waiting], None] = lambda waiting: None
         self.avoid: Callable[[Target], bool] | None = None
@@ -56,8 +56,10 @@ class Absence:
         if isinstance(found, Found):
             self._forget(key)
             return found
-        now_ms = self._clock.now_ms()
-        since_ms = min(self._since.setdefault(key, now_ms), self._gone_since_ms(call, now_ms))
+        now_ms = (
+            self._clock.monotonic_ms()
+        )  # a clock that is set back makes nobody wait for as long
+        since_ms = min(self._since.setdefault(key, now_ms), now_ms - self._gone_for_ms(call))
         until_ms = max(since_ms + self._pin_grace_ms, self._attach_until_ms)
         if now_ms < until_ms:
             self._wait(key, claim(), for_ms=until_ms - now_ms)
@@ -85,11 +87,11 @@ class Absence:
         """That very instance, while it is registered."""
         return self._targets.instance(component_id)
 
-    def _gone_since_ms(self, call: CallState, now_ms: int) -> int:
-        """Since when nobody serves the pin: what is gone for long is not waited for again."""
+    def _gone_for_ms(self, call: CallState) -> int:
+        """For how long nobody serves the pin: what is gone for long is not waited for again."""
         created = call.created
         known_ms = self._targets.known_at(f"{created.component}@{created.version}")
-        return now_ms if known_ms is None else known_ms
+        return 0 if known_ms is None else max(0, self._clock.now_ms() - known_ms)
 
     def _now(self, state: SessionState, call: CallState) -> Found | AcpError:
         created = call.created
@@ -133,7 +135,7 @@ class Absence:
         )
         return Found(target, deviation)
 
-    def _wait(self, key: tuple[str, str, int], waiting: Waiting, *, for_ms: int) -> None:
+    def _wait(self, key: tuple[str, str, int], waiting: Waiting, *, for_ms: float) -> None:
         if key not in self._waiting:
             loop = asyncio.get_running_loop()
             loop.call_later(for_ms / 1000 + 0.001, self._again, key)

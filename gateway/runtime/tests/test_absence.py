@@ -7,7 +7,7 @@ from gateway.engine.tests.stage import FOUR_CALLS, ONE_ACTION, TOOLS, action, ca
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.tests.fake_components import FakeTargets
 from gateway.runtime.tests.house import CARDS, House
-from gateway.runtime.tests.virtual_time import run
+from gateway.runtime.tests.virtual_time import SkewedClock, run
 
 NEWER = card("tools", action("read"), action("put"), version="2.0.0")
 LESS = card("tools", action("other"), version="2.0.0")
@@ -55,6 +55,23 @@ def test_after_the_grace_the_active_version_serves_and_the_deviation_is_recorded
         (deviation, *_) = view.deviations
         assert (deviation.intended, deviation.served) == ("tools@1.0.0", "tools@2.0.0")
         house.check_permits()
+
+    run(story())
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_as_long() -> None:
+    """World 3208 of seed 77: a session waited for the jump, and not for its grace."""
+
+    async def story() -> None:
+        clock = SkewedClock()
+        house = House(clock=clock)
+        session = await without_tools(house, TWO_STEPS)
+        house.targets.add(NEWER)
+        clock.skew_ms = -3_600_000
+        await asyncio.sleep(1)
+        view = await house.service.view(session, LOCAL)
+        assert view.status.value == "SUCCEEDED"
+        assert view.deviations[0].served == "tools@2.0.0"
 
     run(story())
 
