@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from acp_spec.model.enums import SessionStatus
 from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import Payload
@@ -145,20 +147,7 @@ def _calls(events: Events) -> Iterator[Event]:
     for row in events.last.values():
         if is_open(row):
             continue
-        reason, boundary = _named(row.error)
-        facts = CallFacts(
-            step=row.step,
-            loop=row.loop,
-            role=row.role,
-            action=row.action,
-            component=row.component,
-            version=row.component_version,
-            succeeded=row.error is None,
-            reused=row.reused,
-            error_reason=reason,
-            error_boundary=boundary,
-            side_effect=row.side_effect.value,
-        )
+        facts = _call_facts(row, succeeded=row.error is None)
         yield Event(
             key=_attempt_key(row),
             scope=events.scope(Each.CALL, facts, payloads={OUTPUT: _text(row.output)}),
@@ -168,23 +157,30 @@ def _calls(events: Events) -> Iterator[Event]:
         )
 
 
+def _call_facts(row: Attempt, *, succeeded: bool) -> CallFacts:
+    reason, boundary = _named(row.error)
+    return CallFacts(
+        step=row.step,
+        loop=row.loop,
+        role=row.role,
+        action=row.action,
+        component=row.component,
+        version=row.component_version,
+        succeeded=succeeded,
+        reused=row.reused,
+        error_reason=reason,
+        error_boundary=boundary,
+        side_effect=row.side_effect.value,
+    )
+
+
 def _attempts(events: Events) -> Iterator[Event]:
     for row in events.trajectory.calls:
         if is_open(row):
             continue
-        reason, boundary = _named(row.error)
+        succeeded = row.error is None and row.ended_at != ""
         facts = AttemptFacts(
-            step=row.step,
-            loop=row.loop,
-            role=row.role,
-            action=row.action,
-            component=row.component,
-            version=row.component_version,
-            succeeded=row.error is None and row.ended_at != "",
-            reused=row.reused,
-            error_reason=reason,
-            error_boundary=boundary,
-            side_effect=row.side_effect.value,
+            **msgspec.structs.asdict(_call_facts(row, succeeded=succeeded)),
             number=row.attempt,
             sent=row.sent_at != "",
             hedge=row.hedge,

@@ -159,7 +159,7 @@ def in_another_unit(base: Base, draw: Draw) -> Case | None:
     return replace(plain_case(base), text=text)
 
 
-_MONTHS = [
+MONTHS = [
     "January",
     "February",
     "March",
@@ -180,7 +180,7 @@ def date_in_words(base: Base, draw: Draw) -> Case | None:
     if found is None:
         return None
     year, month, day = found.groups()
-    name = _MONTHS[int(month) - 1]
+    name = MONTHS[int(month) - 1]
     ways = (
         f"{int(day)} {name} {year}", f"{name} {int(day)}, {year}", f"{day}.{month}.{year}",
         f"{day}/{month}/{year}", f"{int(day)} {name[:3]} {year}", f"{name} {year}",

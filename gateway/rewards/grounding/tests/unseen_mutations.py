@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from gateway.rewards.grounding.tests.claim_bases import Base
 from gateway.rewards.grounding.tests.mutations import (
+    MONTHS,
     Case,
     Draw,
     Mutation,
@@ -58,28 +59,12 @@ def other_in_locale(base: Base, draw: Draw) -> Case | None:
     return replace(plain_case(base), text=swap(base.text, shown, grouped(wrong, group, point)))
 
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-
-
 def other_month_in_words(base: Base, draw: Draw) -> Case | None:
     found = re.search(r"(\d{4})-(\d{2})-(\d{2})", base.text)
     if found is None:
         return None
     month = (int(found[2]) + 1 + draw.number("by", 10)) % 12
-    name = _MONTHS[month]
+    name = MONTHS[month]
     if month + 1 == int(found[2]):
         return None
     wrong = draw.one_of("way", (f"{int(found[3])} {name} {found[1]}", f"{name} {int(found[3])}"))
