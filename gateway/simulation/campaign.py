@@ -153,7 +153,12 @@ def lived(scenario: Scenario, make: MakeHouse) -> Lived:
     with contextlib.ExitStack() as stack:
         for one in REMEMBERED:
             stack.enter_context(exchanged(one))
-        return World(scenario, make).live()
+        try:
+            return World(scenario, make).live()
+        except Exception as fault:
+            # Nobody finds it again without this: the world's name is lost with its process.
+            fault.add_note(f"in world {scenario.world} of seed {scenario.seed}")
+            raise
 
 
 def sums(

@@ -84,13 +84,23 @@ class World:
         ):
             self._busy += 1
             self.after(COME_S + at_s, partial(self._weather, kind, dice))
-        self.loop.run(END_S, self._is_over)
-        self._check_ended()
+        self._come_to_rest()
         if not self.laws.violations:
-            until_s = self.loop.now_s + SETTLE_S
-            self.loop.run(until_s, lambda: False)
             self._check_rest()
         return self._lived()
+
+    def _come_to_rest(self) -> None:
+        """Until all is over and stays so: a disk that fails at its k-th write may do so only now,
+        and the life after that one comes to rest in its turn."""
+        while True:
+            lives = self.lives
+            self.loop.run(END_S, self._is_over)
+            self._check_ended()
+            if self.laws.violations:
+                return
+            self.loop.run(self.loop.now_s + SETTLE_S, lambda: False)
+            if self._is_serving and self.lives == lives:
+                return
 
     def _is_over(self) -> bool:
         if self._busy or self.laws.open_sessions or self.laws.violations:
@@ -365,6 +375,8 @@ class World:
             self.laws.broken("every session ends", "a client waits for ever")
         if self._house is not None and self._house.beside() and not self.laws.violations:
             self.laws.broken("every session ends", "a twin is open still")
+        if not self._is_serving and not self.laws.violations:
+            self.laws.broken("every session ends", "the gateway does not come back")
 
     def _check_rest(self) -> None:
         """At rest: nothing is held, nothing is owed, the journal explains itself."""

@@ -55,6 +55,12 @@ def test_calls_that_a_slow_sync_bunched_keep_the_rate_they_were_admitted_by() ->
     assert not found.violations
 
 
+def test_a_disk_that_fails_when_all_is_over_brings_one_life_more_and_then_rest() -> None:
+    """The k-th write, which was to fail, came 3 s after the last session's end."""
+    found = lived(Scenario(seed=77, world=1507), make_house)
+    assert not found.violations
+
+
 def test_what_the_sync_thread_does_beside_syncs_is_none_that_a_call_may_wait_for() -> None:
     """A session was erased while the disk was slow, and the checker took that for a sync."""
     found = lived(Scenario(seed=101, world=426), make_house)
