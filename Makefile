@@ -16,6 +16,7 @@ WORKERS ?= 2
 PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist loadfile
 GO_ADAPTER := reference_components/ledger_adapter
 GO_LINES_MAX := 200
+PAGES := gateway/transports/dashboard/source
 # where the data sets lie that some tests and the demo's INPUT may use; stands only here
 ACP_DATA ?= $(abspath ../shared/data)
 export ACP_DATA
@@ -70,6 +71,10 @@ go-lines:
 gen: setup ## write the generated files: protobuf code, JSON Schemas, OpenAPI, the conformance table
 	@$(PY) -m $(GEN_MODULE)
 	@$(PY) -m conformance_tests.broken
+
+.PHONY: pages
+pages: ## build the dashboard's pages from their sources into the files that are served; needs npm
+	@cd $(PAGES) && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
 
 # Compares before and after instead of asking git, so that it also works with uncommitted changes.
 gen-check: setup

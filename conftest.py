@@ -24,6 +24,7 @@ from gateway.tests.served import Served, serve_gateway
 # tool -> Debian package; every tool a test may ask for stands here
 PACKAGES = {
     "cc": "gcc",
+    "chromium": "chromium",
     "cobc": "gnucobol",
     "curl": "curl",
     "go": "golang-go",

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gateway.tests.served import serve_gateway
+from gateway.transports import dashboard_files
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = [
@@ -59,6 +60,12 @@ def test_the_wheel_holds_the_six_packages_and_no_tests(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names if ".dist-info" not in name}
     assert tops == set(PACKAGES)
     assert [name for name in names if "/tests/" in name or "/.build/" in name] == []
+
+
+def test_the_wheel_holds_the_dashboard_as_it_is_served_and_not_its_sources(wheel: Path) -> None:
+    folder = "gateway/transports/dashboard/"
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
+    assert names == {f"{folder}static/{name}" for name in dashboard_files.FILES}
 
 
 def test_the_packages_come_from_the_wheel_and_not_from_the_checkout(

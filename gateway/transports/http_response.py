@@ -19,25 +19,26 @@ _JSON_TYPE: Final[Header] = (b"content-type", JSON.encode())
 RETRY_AFTER_S_DEFAULT: Final = 1
 _RETRY_LATER: Final = frozenset({429, 503})
 # What every answer says: nobody guesses types, nobody keeps other people's sessions.
-_ALWAYS: Final[tuple[Header, ...]] = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-)
+_TYPED: Final[Header] = (b"x-content-type-options", b"nosniff")
+_NOT_KEPT: Final[Header] = (b"cache-control", b"no-store")
+# These have no body, and so neither its type nor its length.
+_BODILESS: Final = frozenset({204, 304})
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """A whole answer. `headers` come on top of type and length."""
+    """A whole answer. `headers` come on top of type and length; `cache` is for what is no data."""
 
     status: int
     body: bytes = b""
     content_type: Header = _JSON_TYPE
     headers: tuple[Header, ...] = ()
+    cache: Header = _NOT_KEPT
 
 
 async def send_response(send: Send, response: Response) -> None:
-    """Write it; 204 has neither body nor length."""
-    headers = [*_ALWAYS, *response.headers]
-    if response.status != 204:
+    """Write it; 204 and 304 have neither body nor length."""
+    headers = [_TYPED, response.cache, *response.headers]
+    if response.status not in _BODILESS:
         headers += (response.content_type, (b"content-length", b"%d" % len(response.body)))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Final
 
 from gateway.runtime.principal import Scope
+from gateway.transports.dashboard_files import dashboard_file, dashboard_index
 from gateway.transports.http_request import HttpRequest
 from gateway.transports.http_response import Header, Response, text
 from gateway.transports.operator_openapi import operator_openapi_text
@@ -93,4 +94,7 @@ PAGES: Final = (
     Page("openapi", "/openapi.json", _openapi),
     Page("operator_openapi", "/openapi/operator.json", _operator_openapi),
     Page("docs", "/docs", _docs),
+    Page("dashboard", "/dashboard", dashboard_index),
+    Page("dashboard_slash", "/dashboard/", dashboard_index),
+    Page("dashboard_file", "/dashboard/{file}", dashboard_file),
 )

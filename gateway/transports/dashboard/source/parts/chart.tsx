@@ -1,0 +1,161 @@
+// A figure over time, drawn by Chart.js; the table under it says the same in words and figures.
+// Colours come from the legend's swatches, so that the style sheet is the one place for them.
+import {
+  Chart,
+  LinearScale,
+  LineController,
+  LineElement,
+  PointElement,
+  Tooltip,
+  type ChartDataset,
+} from "chart.js";
+import { useEffect, useRef } from "preact/hooks";
+import { moment, tick } from "../figures";
+import { onTheme } from "../shell/theme";
+
+Chart.register(LinearScale, LineController, LineElement, PointElement, Tooltip);
+
+export interface Series {
+  name: string;
+  tone: 1 | 2 | 3 | 4;
+  dashed?: boolean;
+  /** One per moment; undefined where there is no figure, which leaves a gap. */
+  values: (number | undefined)[];
+}
+
+interface ChartProps {
+  title: string;
+  at: number[];
+  series: Series[];
+  format: (value: number | undefined) => string;
+  /** The axis ends here, for shares. */
+  max?: number;
+}
+
+export function TimeChart(props: ChartProps) {
+  const { title, at, series } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const legend = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart<"line"> | null>(null);
+
+  useEffect(() => {
+    const draw = (): void => {
+      if (!canvas.current || !legend.current) return;
+      chart.current ??= new Chart(canvas.current, { type: "line", data: { datasets: [] } });
+      chart.current.data.datasets = datasets(props, legend.current);
+      chart.current.options = options(props, legend.current);
+      chart.current.update("none");
+    };
+    draw();
+    return onTheme(draw);
+  }, [props]);
+  useEffect(() => () => chart.current?.destroy(), []);
+
+  return (
+    <figure class="chart" aria-label={title}>
+      <div class="legend" ref={legend}>
+        {series.map((one) => (
+          <span key={one.name}>
+            <span class={`swatch series-${one.tone}${one.dashed ? " dashed" : ""}`} />
+            {one.name}
+          </span>
+        ))}
+        <span class="axis" hidden />
+      </div>
+      <div class="chart-box">
+        <canvas ref={canvas} role="img" aria-label={`${title}; the table below has the figures`} />
+      </div>
+      <details>
+        <summary class="small">
+          As a table<span class="hidden">: {title}</span>
+        </summary>
+        <div class="chart-table" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {series.map((one) => (
+                  <th key={one.name} scope="col" class="number">
+                    {one.name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {at.map((when, row) => (
+                <tr key={when}>
+                  <th scope="row">{moment(when)}</th>
+                  {series.map((one) => (
+                    <td key={one.name} class="number">
+                      {props.format(one.values[row])}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+function datasets({ at, series }: ChartProps, legend: HTMLElement): ChartDataset<"line">[] {
+  const swatches = legend.querySelectorAll(".swatch");
+  return series.map((one, index) => {
+    const swatch = swatches[index];
+    const colour = swatch ? getComputedStyle(swatch).color : "gray";
+    const known = one.values.filter((value) => value !== undefined).length;
+    return {
+      label: one.name,
+      data: at.map((x, row) => ({ x, y: one.values[row] ?? Number.NaN })),
+      borderColor: colour,
+      backgroundColor: colour,
+      borderWidth: 1.75,
+      borderDash: one.dashed ? [5, 4] : [],
+      pointRadius: known < 3 ? 3 : 0, // a line needs two points to be seen
+      pointHitRadius: 12,
+      spanGaps: false,
+    };
+  });
+}
+
+function options(props: ChartProps, legend: HTMLElement): Chart<"line">["options"] {
+  const ink = getComputedStyle(legend).color;
+  const axis = legend.querySelector(".axis");
+  const line = axis ? getComputedStyle(axis).color : ink;
+  const from = props.at[0] ?? 0;
+  const to = props.at[props.at.length - 1] ?? from;
+  const ticks = { color: ink, font: { size: 11 }, maxRotation: 0 };
+  return {
+    animation: false,
+    responsive: true,
+    maintainAspectRatio: false,
+    interaction: { mode: "index", intersect: false },
+    scales: {
+      x: {
+        type: "linear",
+        min: from,
+        max: to,
+        grid: { display: false },
+        border: { color: line },
+        ticks: { ...ticks, maxTicksLimit: 8, callback: (value) => tick(Number(value), to - from) },
+      },
+      y: {
+        beginAtZero: true,
+        ...(props.max === undefined ? {} : { max: props.max }),
+        grid: { color: line, tickLength: 0 },
+        border: { display: false },
+        ticks: { ...ticks, maxTicksLimit: 5, padding: 6, callback: (value) => props.format(Number(value)) },
+      },
+    },
+    plugins: {
+      tooltip: {
+        callbacks: {
+          title: (items) => moment(items[0]?.parsed.x ?? undefined),
+          label: (item) => `${item.dataset.label}: ${props.format(item.parsed.y ?? undefined)}`,
+        },
+      },
+    },
+  };
+}
