@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
 
+from gateway.telemetry.masking import DEFAULT, MASK
+
 LogValue = str | int | float | bool | None
 Fields = Mapping[str, LogValue]
 
-MASK = "***"
 # A line is read by people and by collectors that cut at 16 KiB.
 VALUE_CHARACTERS_MAX = 2_000
 TRACEBACK_CHARACTERS_MAX = 8_000
@@ -28,11 +29,6 @@ FIELDS_ATTRIBUTE = "acp_fields"
 SECRET_NAME = re.compile(
     r"token|secret|password|passwd|authorization|api_?key|cookie|credential", re.IGNORECASE
 )
-SECRET_VALUE = re.compile(
-    r"(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s,;\"']+|(?P<user>://[^/\s:@]+:)[^\s/@]+(?=@)",
-    re.IGNORECASE,
-)
-
 _bound: contextvars.ContextVar[Fields] = contextvars.ContextVar("acp_log_fields")
 
 
@@ -124,14 +120,14 @@ def mask(name: str, value: LogValue) -> LogValue:
     """The value as it may be written under that name."""
     if not isinstance(value, str):
         return value  # a figure such as tokens=12 is no secret
-    if value and SECRET_NAME.search(name):
+    if value and (SECRET_NAME.search(name) or DEFAULT.named(name)):
         return MASK
     return mask_text(value)[:VALUE_CHARACTERS_MAX]
 
 
 def mask_text(text: str) -> str:
-    """The text without bearer tokens and passwords inside URLs."""
-    return SECRET_VALUE.sub(lambda match: (match["scheme"] or match["user"]) + MASK, text)
+    """The text without what looks like a secret."""
+    return DEFAULT.text(text)
 
 
 def _rfc3339(seconds: float) -> str:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.telemetry.logs import MASK, bound, configure_logs, get_log, mask, mask_text
+from gateway.telemetry.logs import bound, configure_logs, get_log, mask, mask_text
+from gateway.telemetry.masking import MASK
 
 
 @pytest.fixture
