@@ -14,7 +14,13 @@ from gateway.assembly.rewarding import Rewarding, rewarding_of
 from gateway.assembly.rolling import Rolling, rolling_of
 from gateway.assembly.understanding import forget_everywhere, meaning_of, review
 from gateway.assembly.unready import reasons, store_damaged, store_failed
-from gateway.assembly.watching import watch, watch_beside, watch_fallbacks, watch_row
+from gateway.assembly.watching import (
+    watch,
+    watch_beside,
+    watch_fallbacks,
+    watch_row,
+    watch_spans,
+)
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
@@ -192,6 +198,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         limit=settings.limits.live_sessions,
     )
     spans = spans_of(settings)
+    watch_spans(ground.metrics, spans)
     outbox = _outbox(ground, live)
     rolling = _rolling(ground, registry, workflows=workflows)
     replaced = Replaced()

@@ -1,9 +1,10 @@
 """What the configuration means to the parts: values made of settings alone."""
 
+from importlib.metadata import version
+
 from gateway.assembly.parameters import backoff_of
 from gateway.config.settings import Settings
 from gateway.runtime.opening import OpeningLimits
-from gateway.telemetry.span_export import OtlpSpans
 from gateway.telemetry.spans import NoSpans, SpanSink
 
 
@@ -26,9 +27,15 @@ def spans_of(settings: Settings) -> SpanSink:
     tracing = settings.tracing
     if not tracing.enabled:
         return NoSpans()
+    from gateway.telemetry.span_export import OtlpSpans  # 7 MB that most gateways never need
+
     return OtlpSpans(
         tracing.endpoint,
         headers={name: value.get_secret_value() for name, value in tracing.headers.items()},
         max_queued=tracing.max_queued,
-        instance=str(settings.node_id),
+        about={
+            "service.name": "acp-gateway",
+            "service.version": version("acp-decision-gateway"),
+            "service.instance.id": str(settings.node_id),
+        },
     )

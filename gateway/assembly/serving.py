@@ -33,7 +33,6 @@ from gateway.stores.errors import (
     StoreTooNew,
 )
 from gateway.telemetry.logs import configure_logs, get_log
-from gateway.telemetry.span_export import OtlpSpans
 from gateway.transports.attach_server import AttachHandler
 from gateway.transports.grpc_server import GrpcServer
 from gateway.transports.http_server import HttpServer
@@ -247,6 +246,5 @@ async def close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     await gateway.registry.close()
     await asyncio.sleep(0)  # what closing broke off has been told by now: it is still journaled
     await gateway.committer.close()
-    if isinstance(gateway.spans, OtlpSpans):
-        await asyncio.to_thread(gateway.spans.close)
+    await asyncio.to_thread(gateway.spans.close)
     log.info("stopped")

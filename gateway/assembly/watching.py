@@ -14,6 +14,7 @@ from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.target_views import TargetViews
 from gateway.runtime.twins import Twins
 from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.spans import Fate, SpanSink
 from gateway.transports.attach_hub import AttachHub
 
 
@@ -51,6 +52,24 @@ def watch_fallbacks(metrics: Metrics, drills: Drills) -> None:
     failing = "Workflows, counted per tenant, whose last drill failed"
     metrics.watch("fallback_rules_answering", answering, read=drills.answering)
     metrics.watch("fallback_drills_failing", failing, read=drills.failing)
+
+
+def watch_spans(metrics: Metrics, spans: SpanSink) -> None:
+    """What became of the spans that were offered; nothing is while tracing is off."""
+    lost = [one for one in Fate if one is not Fate.EXPORTED]
+    metrics.watch("spans_waiting", "Spans to be sent", read=lambda: spans.waiting)
+    metrics.watch_counts(
+        "spans_exported",
+        "Spans that a collector took",
+        label="protocol",
+        read=lambda: {"otlp": spans.fates[Fate.EXPORTED]},
+    )
+    metrics.watch_counts(
+        "spans_lost",
+        "Spans that no collector has",
+        label="why",
+        read=lambda: {one.value: spans.fates[one] for one in lost},
+    )
 
 
 def watch_row(metrics: Metrics, views: TargetViews, *, signs: Signs) -> None:

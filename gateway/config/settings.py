@@ -353,9 +353,7 @@ class LogSettings(Section):
 class TracingSettings(Section):
     """Spans over OTLP."""
 
-    enabled: bool = Field(
-        default=False, description="Off: nobody listens by default, spans cost 23-63 us."
-    )
+    enabled: bool = Field(default=False, description="Off: nobody listens by default.")
     endpoint: str = Field(
         default="http://127.0.0.1:4318/v1/traces",
         description="OTLP over HTTP; a collector's usual port.",

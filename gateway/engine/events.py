@@ -84,6 +84,8 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
     rollouts: tuple[RolloutMark, ...] = ()
     twin_of: str = ""
     recovery_params: str = ""
+    caller_span: str = ""
+    """The client's own span: that of the session hangs below it (W3C Trace Context)."""
 
 
 class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CallCreated"):

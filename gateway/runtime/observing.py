@@ -1,7 +1,7 @@
 """Events as metrics and spans: one place maps the journal's vocabulary to telemetry's (R21, R23).
 
 Called for every event right after it is applied; it must be cheap and never raise. Ids are never
-labels: the lineage id rides as an exemplar and as a span attribute.
+labels: they ride as exemplars and as attributes of spans, which `spanning` makes.
 """
 
 from collections.abc import Callable
@@ -14,19 +14,20 @@ from gateway.engine.events import (
     AttemptEnded,
     Decided,
     Deferred,
+    Late,
     Opened,
+    OperationEnded,
     Refused,
     SessionEnded,
+    StepEnded,
 )
 from gateway.engine.sla_samples import service_ms_of
 from gateway.engine.states import SessionState
-from gateway.runtime.context import attempt_span
+from gateway.runtime import spanning
 from gateway.runtime.driver import Observer
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import AttemptMeasure, Metrics
-from gateway.telemetry.spans import SpanKind, SpanRecord, SpanSink, TraceParent, parse_traceparent
-
-NS_PER_MS = 1_000_000
+from gateway.telemetry.spans import NoSpans, SpanRecord, SpanSink, TraceParent
 
 log = get_log("gateway.sessions")
 """What went wrong, by lineage; what went well is for metrics and traces."""
@@ -74,6 +75,7 @@ class Telemetry:
     def __init__(self, metrics: Metrics, spans: SpanSink) -> None:
         self._metrics = metrics
         self._spans = spans
+        self._tracing = not isinstance(spans, NoSpans)
         self._handlers: dict[type, Callable[..., None]] = {
             Opened: self._opened,
             AttemptEnded: self._attempt_ended,
@@ -82,6 +84,12 @@ class Telemetry:
             Decided: self._decided,
             SessionEnded: self._session_ended,
         }
+        if self._tracing:
+            self._handlers |= {
+                StepEnded: self._step_ended,
+                OperationEnded: self._operation_ended,
+                Late: self._late,
+            }
 
     @property
     def hears(self) -> frozenset[type]:
@@ -133,30 +141,24 @@ class Telemetry:
                 lineage_id=state.opened.lineage_id,
             )
         )
-        session = _sampled(state)
-        if session is None:
-            return
-        what = call.created.action or started.component
-        self._spans.offer(
-            SpanRecord(
-                name=f"{call.created.role.value.lower()} {what}",
-                at=attempt_span(state.opened.traceparent, event.call_id, attempt=event.attempt),
-                parent_span_id=session.span_id,
-                kind=SpanKind.CLIENT,
-                start_ns=started.at_ms * NS_PER_MS,
-                end_ns=event.at_ms * NS_PER_MS,
-                attributes=(
-                    ("acp.session_id", state.session_id),
-                    ("acp.lineage_id", state.opened.lineage_id),
-                    ("acp.call_id", event.call_id),
-                    ("acp.attempt", event.attempt),
-                    ("acp.step", call.created.step),
-                    ("acp.component", f"{started.component}@{started.version}"),
-                    ("acp.wait_ms", started.wait_ms),
-                ),
-                error=outcome if event.error else "",
-            )
-        )
+        session = self._recorded(state)
+        if session is not None:
+            self._offer(spanning.of_attempt(state, event, session=session, outcome=outcome))
+
+    def _step_ended(self, state: SessionState, event: StepEnded) -> None:
+        session = self._recorded(state)
+        if session is not None:
+            self._offer(spanning.of_step(state, event, session=session))
+
+    def _operation_ended(self, state: SessionState, event: OperationEnded) -> None:
+        session = self._recorded(state)
+        if session is not None:
+            self._offer(spanning.of_operation(state, event, session=session))
+
+    def _late(self, state: SessionState, event: Late) -> None:
+        session = self._recorded(state)
+        if session is not None:
+            self._offer(spanning.of_late(state, event, session=session))
 
     def _session_ended(self, state: SessionState, event: SessionEnded) -> None:
         opened = state.opened
@@ -173,33 +175,14 @@ class Telemetry:
                 status=event.status.value,
                 reason=event.error.reason if event.error else "",
             )
-        session = _sampled(state)
+        session = self._recorded(state)
         if session is not None:
-            self._offer_session(state, event, session=session)
+            for span in spanning.of_session(state, event, session=session):
+                self._offer(span)
 
-    def _offer_session(
-        self, state: SessionState, event: SessionEnded, *, session: TraceParent
-    ) -> None:
-        opened = state.opened
-        self._spans.offer(
-            SpanRecord(
-                name=f"session {opened.workflow}",
-                at=session,
-                parent_span_id="",
-                kind=SpanKind.SERVER,
-                start_ns=opened.at_ms * NS_PER_MS,
-                end_ns=event.at_ms * NS_PER_MS,
-                attributes=(
-                    ("acp.session_id", opened.session_id),
-                    ("acp.lineage_id", opened.lineage_id),
-                    ("acp.status", event.status.value),
-                ),
-                error=event.error.reason if event.error else "",
-            )
-        )
+    def _recorded(self, state: SessionState) -> TraceParent | None:
+        return spanning.recorded(state) if self._tracing else None
 
-
-def _sampled(state: SessionState) -> TraceParent | None:
-    """The session's span if it is recorded. Most are not: the flag is looked at before parsing."""
-    header = state.opened.traceparent
-    return parse_traceparent(header) if header.endswith("01") else None
+    def _offer(self, span: SpanRecord | None) -> None:
+        if span is not None:
+            self._spans.offer(span)

@@ -289,6 +289,7 @@ class Openings:
             retry_budget=self.retry_budget(),
             cancel_grace_ms=limits.cancel_grace_ms,
             traceparent=span.header(),
+            caller_span=caller.span_id if caller else "",
             tracestate=trace.tracestate,
             baggage=trace.baggage,
             rollouts=intent.marks,

@@ -141,3 +141,21 @@ class Figures(Collector):
             for figure, value in figures.items():
                 family.add_metric((component, figure), value)
         yield family
+
+
+class Tallies(Collector):
+    """A counter by one label whose values somebody else keeps, asked for at each scrape."""
+
+    def __init__(
+        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, int]]
+    ) -> None:
+        self._name = name
+        self._help = help_text
+        self._label = label
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(self._name, self._help, labels=(self._label,))
+        for value, count in self._read().items():
+            family.add_metric((value,), count)
+        yield family

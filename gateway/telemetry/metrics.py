@@ -10,7 +10,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
-from gateway.telemetry.instruments import OTHER, Count, Counts, Figures, Spread, Spreads
+from gateway.telemetry.instruments import OTHER, Count, Counts, Figures, Spread, Spreads, Tallies
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -224,6 +224,12 @@ class Metrics:
         gauge = self._gauge(name, help_text, label)
         for value, read in reads.items():
             gauge.labels(value).set_function(read)
+
+    def watch_counts(
+        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, int]]
+    ) -> None:
+        """A counter by one label that somebody else keeps, such as spans_lost by why."""
+        self.registry.register(Tallies(f"acp_{name}", help_text, label=label, read=read))
 
     def render(self, accept: str = "") -> tuple[str, bytes]:
         """Content type and body for GET /metrics; exemplars go to those that ask OpenMetrics."""

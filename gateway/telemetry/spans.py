@@ -65,21 +65,48 @@ class SpanRecord:
     start_ns: int
     end_ns: int
     attributes: tuple[tuple[str, AttributeValue], ...] = ()
+    links: tuple[TraceParent, ...] = ()
     error: str = ""
+
+
+class Fate(enum.Enum):
+    """What became of a span that was offered."""
+
+    EXPORTED = "exported"
+    QUEUE_FULL = "queue_full"
+    NOT_TAKEN = "not_taken"
+    REJECTED = "rejected"
 
 
 class SpanSink(Protocol):
     """Takes finished spans; must return at once and never raise."""
 
+    fates: dict[Fate, int]
+
+    @property
+    def waiting(self) -> int:
+        """Spans that were neither sent nor lost yet."""
+
     def offer(self, record: SpanRecord) -> None:
         """Hand over one span; a full sink drops it and counts."""
 
+    def close(self) -> None:
+        """Send what waits, for a few seconds at most; blocks."""
+
 
 class NoSpans:
-    """The sink while tracing is off."""
+    """The sink while tracing is off; who sees it makes no spans at all."""
+
+    waiting = 0
+
+    def __init__(self) -> None:
+        self.fates = dict.fromkeys(Fate, 0)
 
     def offer(self, record: SpanRecord) -> None:
         """Forget it."""
+
+    def close(self) -> None:
+        """Nothing waits."""
 
 
 @lru_cache(HEADERS_KEPT)

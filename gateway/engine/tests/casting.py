@@ -95,6 +95,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     hedge_after_ms: int = 0
     fallback: FallbackRow | None = None
     fallback_output: bytes = b""
+    traceparent: str = ""
+    caller_span: str = ""
 
 
 def effect_of(call: CallState, said: Said) -> SideEffect:
@@ -152,4 +154,6 @@ def opening(workflow: Workflow | None, catalog: Catalog, terms: Terms) -> Opened
         cancel_grace_ms=terms.cancel_grace_ms,
         fallback=terms.fallback,
         fallback_output=payload(terms.fallback_output),
+        traceparent=terms.traceparent,
+        caller_span=terms.caller_span,
     )
