@@ -25,6 +25,7 @@ from gateway.engine.sla_samples import service_ms_of
 from gateway.engine.states import SessionState
 from gateway.runtime import spanning
 from gateway.runtime.driver import Observer
+from gateway.telemetry.instruments import Example
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import AttemptMeasure, Metrics
 from gateway.telemetry.spans import NoSpans, SpanRecord, SpanSink, TraceParent
@@ -138,7 +139,7 @@ class Telemetry:
                 outcome=outcome,
                 wait_ms=started.wait_ms + max(0, event.at_ms - started.at_ms - service_ms),
                 service_ms=service_ms,
-                lineage_id=state.opened.lineage_id,
+                example=_example(state),
             )
         )
         session = self._recorded(state)
@@ -163,7 +164,9 @@ class Telemetry:
     def _session_ended(self, state: SessionState, event: SessionEnded) -> None:
         opened = state.opened
         open_ms = event.at_ms - opened.at_ms
-        self._metrics.session_ended(opened.workflow, event.status.value, open_ms=open_ms)
+        self._metrics.session_ended(
+            opened.workflow, event.status.value, open_ms=open_ms, example=_example(state)
+        )
         for component, to_blame in fallback_blame.of_session(state):
             self._metrics.took_part(component, to_blame=to_blame)
         if event.status is not SessionStatus.SUCCEEDED:
@@ -186,3 +189,7 @@ class Telemetry:
     def _offer(self, span: SpanRecord | None) -> None:
         if span is not None:
             self._spans.offer(span)
+
+
+def _example(state: SessionState) -> Example:
+    return state.opened.traceparent, state.opened.lineage_id

@@ -2,6 +2,7 @@
 
 A counter is a number in a dict, a histogram a list of numbers; the library's own take a lock, a
 clock and checks at every use (8 us an attempt in a busy gateway). Used on one thread, the loop's.
+A value may bring an example of itself, two texts that are held as they are and read when scraped.
 """
 
 from bisect import bisect_left
@@ -18,6 +19,27 @@ CHILDREN_MAX = 2_000
 OTHER = "other"
 
 Child = TypeVar("Child")
+
+Example = tuple[str, str]
+"""`traceparent` and lineage id of the session that a value is of; the ids are no labels (R23)."""
+RECORDED = "01"
+# `00-`, 32 digits of the trace, `-`, 16 of the span, `-01`
+TRACE_DIGITS = slice(3, 35)
+
+
+def _newer(held: Example | None, example: Example) -> Example:
+    """The one to keep: the newest, but none that no trace was recorded of over one that has one."""
+    unseen = held is not None and held[0].endswith(RECORDED) and not example[0].endswith(RECORDED)
+    return held if held is not None and unseen else example
+
+
+def _exemplar(example: Example, value: float) -> Exemplar:
+    """A trace is named only where it was recorded: a link that leads nowhere is worse than none."""
+    traceparent, lineage_id = example
+    labels = {"lineage_id": lineage_id}
+    if traceparent.endswith(RECORDED):
+        labels["trace_id"] = traceparent[TRACE_DIGITS]
+    return Exemplar(labels, value)
 
 
 class _Family(Collector, Generic[Child]):
@@ -45,15 +67,19 @@ class _Family(Collector, Generic[Child]):
 
 
 class Count:
-    """How often something happened."""
+    """How often something happened, and one example of it."""
 
-    __slots__ = ("value",)
+    __slots__ = ("example", "value")
 
     def __init__(self) -> None:
         self.value = 0
+        self.example: Example | None = None
 
-    def add(self, amount: int = 1) -> None:
+    def add(self, amount: int = 1, example: Example | None = None) -> None:
+        """`example`: by which this one can be looked up."""
         self.value += amount
+        if example is not None:
+            self.example = _newer(self.example, example)
 
 
 class Counts(_Family[Count]):
@@ -65,7 +91,9 @@ class Counts(_Family[Count]):
     def collect(self) -> Iterator[Metric]:
         family = CounterMetricFamily(self._name, self._help, labels=self._labels)
         for labels, count in self._children.items():
-            family.add_metric(labels, count.value)
+            example = count.example
+            shown = _exemplar(example, 1.0) if example is not None else None
+            family.add_metric(labels, count.value, exemplar=shown)
         yield family
 
 
@@ -77,32 +105,27 @@ class Spread:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        self.examples: list[tuple[str, float] | None] = [None] * (len(bounds) + 1)
+        self.examples: list[tuple[Example, float] | None] = [None] * (len(bounds) + 1)
         self.total = 0.0
 
-    def add(self, value: float, example: str = "") -> None:
-        """`example`: an id under which this value can be looked up."""
+    def add(self, value: float, example: Example | None = None) -> None:
+        """`example`: by which this value can be looked up."""
         place = bisect_left(self._bounds, value)
         self.counts[place] += 1
         self.total += value
-        if example:
+        if example is None:
+            return
+        held = self.examples[place]
+        if held is None or _newer(held[0], example) is example:
             self.examples[place] = (example, value)
 
 
 class Spreads(_Family[Spread]):
-    """A histogram; examples become exemplars with the label `example_label`."""
+    """A histogram; the examples of its buckets become their exemplars."""
 
-    def __init__(
-        self,
-        name: str,
-        help_text: str,
-        *labels: str,
-        bounds: tuple[float, ...],
-        example_label: str = "",
-    ) -> None:
+    def __init__(self, name: str, help_text: str, *labels: str, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self._shown = [*(str(float(bound)) for bound in bounds), "+Inf"]
-        self._example_label = example_label
         super().__init__(name, help_text, *labels)
 
     def _child(self) -> Spread:
@@ -116,13 +139,12 @@ class Spreads(_Family[Spread]):
 
     def _buckets(self, spread: Spread) -> Iterator[tuple[str, float] | tuple[str, float, Exemplar]]:
         below = 0
-        for shown, count, example in zip(self._shown, spread.counts, spread.examples, strict=True):
+        for shown, count, held in zip(self._shown, spread.counts, spread.examples, strict=True):
             below += count
-            if example is None:
+            if held is None:
                 yield shown, below
             else:
-                name, value = example
-                yield shown, below, Exemplar({self._example_label: name}, value)
+                yield shown, below, _exemplar(*held)
 
 
 class Figures(Collector):

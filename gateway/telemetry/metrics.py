@@ -1,7 +1,7 @@
 """Everything one gateway counts, on a registry of its own, so that two gateways do not mix.
 
-Labels are few and come from the operator's files: components, workflows, reasons. Session and
-lineage ids are never labels; a lineage id rides as the exemplar of a latency.
+Labels are few and come from the operator's files: components, workflows, reasons. Trace and lineage
+ids are never labels; they ride as exemplars of latencies and of what failed.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,16 @@ import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
-from gateway.telemetry.instruments import OTHER, Count, Counts, Figures, Spread, Spreads, Tallies
+from gateway.telemetry.instruments import (
+    OTHER,
+    Count,
+    Counts,
+    Example,
+    Figures,
+    Spread,
+    Spreads,
+    Tallies,
+)
 
 # From the journal's 7 us append to a model server's minute.
 LATENCY_BUCKETS_S = (
@@ -25,6 +34,9 @@ SESSION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 600.0, 36
 # places of all the others.
 OUTCOMES_MAX = 50
 
+# What needs no example in a counter: it is in the histograms beside.
+WELL = frozenset({"OK", "SUPERSEDED", "SUCCEEDED", "CANCELLED"})
+
 
 class AttemptMeasure(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt that ended. `outcome` is OK or the error's reason; waiting and serving are
@@ -34,7 +46,7 @@ class AttemptMeasure(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     wait_ms: float
     service_ms: float
-    lineage_id: str
+    example: Example
 
 
 class _Attempts:
@@ -74,9 +86,7 @@ class Metrics:
         self._of_component: dict[str, _Attempts] = {}
         self._attempts = self._counts("attempts", "Attempts ended", "component", "outcome")
         self._wait_s = self._spreads("attempt_wait_seconds", "Waiting in the gateway", "component")
-        self._service_s = self._spreads(
-            "attempt_service_seconds", "Sent to answered", "component", example_label="lineage_id"
-        )
+        self._service_s = self._spreads("attempt_service_seconds", "Sent to answered", "component")
         self._decisions = self._counts(
             "recovery_decisions", "Recovery decisions", "trigger", "option"
         )
@@ -126,10 +136,12 @@ class Metrics:
         """A session was opened durably."""
         self._opened.at(workflow).add()
 
-    def session_ended(self, workflow: str, status: str, *, open_ms: float) -> None:
+    def session_ended(
+        self, workflow: str, status: str, *, open_ms: float, example: Example
+    ) -> None:
         """A session reached its terminal status."""
-        self._ended.at(workflow, status).add()
-        self._session_s.at(workflow).add(open_ms / 1000)
+        self._ended.at(workflow, status).add(1, None if status in WELL else example)
+        self._session_s.at(workflow).add(open_ms / 1000, example)
 
     def took_part(self, component: str, *, to_blame: bool) -> None:
         """A session ended in which this component had calls; `to_blame`: it is why it fell back."""
@@ -141,9 +153,10 @@ class Metrics:
         counted = self._of_component.get(measure.component)
         if counted is None:
             counted = self._of_component[measure.component] = self._counted(measure.component)
-        counted.ended(measure.outcome).add()
-        counted.wait_s.add(measure.wait_ms / 1000)
-        counted.service_s.add(measure.service_ms / 1000, measure.lineage_id)
+        example = measure.example
+        counted.ended(measure.outcome).add(1, None if measure.outcome in WELL else example)
+        counted.wait_s.add(measure.wait_ms / 1000, example)
+        counted.service_s.add(measure.service_ms / 1000, example)
 
     def _counted(self, component: str) -> _Attempts:
         wait_s, service_s = self._wait_s.at(component), self._service_s.at(component)
@@ -250,10 +263,7 @@ class Metrics:
         help_text: str,
         *labels: str,
         bounds: tuple[float, ...] = LATENCY_BUCKETS_S,
-        example_label: str = "",
     ) -> Spreads:
-        made = Spreads(
-            f"acp_{name}", help_text, *labels, bounds=bounds, example_label=example_label
-        )
+        made = Spreads(f"acp_{name}", help_text, *labels, bounds=bounds)
         self.registry.register(made)
         return made

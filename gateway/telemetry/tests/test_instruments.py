@@ -34,13 +34,13 @@ def test_any_values_fall_between_the_bounds_as_in_the_library(values: list[float
 
 
 def test_the_last_example_of_a_bucket_is_its_exemplar() -> None:
-    spreads = Spreads("took", "Time", bounds=BOUNDS, example_label="id")
-    spreads.at().add(0.5, "first")
-    spreads.at().add(0.6, "second")
+    spreads = Spreads("took", "Time", bounds=BOUNDS)
+    spreads.at().add(0.5, ("", "first"))
+    spreads.at().add(0.6, ("", "second"))
     spreads.at().add(0.7)
     encode, _ = choose_encoder("application/openmetrics-text; version=1.0.0")
     text = encode(registered(spreads)).decode()
-    assert 'took_bucket{le="1.0"} 3.0 # {id="second"} 0.6' in text
+    assert 'took_bucket{le="1.0"} 3.0 # {lineage_id="second"} 0.6' in text
     assert "first" not in text
 
 

@@ -107,7 +107,11 @@ def test_a_gateways_own_metrics_are_read_back() -> None:
     for _ in range(2):
         metrics.attempt_ended(
             AttemptMeasure(
-                component="fees", outcome="SUCCEEDED", wait_ms=1.0, service_ms=30.0, lineage_id="l"
+                component="fees",
+                outcome="SUCCEEDED",
+                wait_ms=1.0,
+                service_ms=30.0,
+                example=("", ""),
             )
         )
     found = figures(metrics.render()[1].decode())
