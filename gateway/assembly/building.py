@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.configured import opening_limits, spans_of
+from gateway.assembly.dashboard import dashboard_of
 from gateway.assembly.governing import Measurable, audit_tokens, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.outside import Outside
@@ -31,6 +32,7 @@ from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.committer import Committer
 from gateway.runtime.context import ContextMaker
+from gateway.runtime.dashboard.open_sessions import OpenSessions
 from gateway.runtime.driver import Defaults, Driver, DriverParts, Observer
 from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
@@ -42,7 +44,7 @@ from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
-from gateway.runtime.parameters import LiveParameters, ParameterBook
+from gateway.runtime.parameters import LiveParameters
 from gateway.runtime.prober import Prober, ProberLimits
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
@@ -135,6 +137,7 @@ class _Kept:
     rolling: Rolling
     row: RowParts
     contexts: ContextMaker
+    driver: Driver
 
 
 def build(
@@ -218,7 +221,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     row.lead(openings)
     twins = rolling.stand_before(driver, executors, openings=openings, erasing=erasing)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
-    kept = _Kept(registry, workflows, tokens, rolling=rolling, row=row, contexts=contexts)
+    kept = _Kept(registry, workflows, tokens, rolling, row, contexts, driver)
     services = _services(ground, kept, sessions=sessions, outbox=outbox)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
@@ -305,22 +308,25 @@ def _services(
     ground: _Ground, kept: _Kept, *, sessions: SessionService, outbox: Outbox
 ) -> Services:
     """What the borders reach."""
-    parts, row = _board_parts(ground), kept.row
+    parts, row, registry = _board_parts(ground), kept.row, kept.registry
+    records = records_of(ground.settings, outbox, metrics=ground.metrics)
+    open_now = OpenSessions(ground.store, kept.driver.find)
     audit_tokens(kept.tokens, parts.audit)
-    board = board_of(ground.settings, parts, registry=kept.registry, workflows=kept.workflows)
+    board = board_of(ground.settings, parts, registry=registry, workflows=kept.workflows)
     kept.workflows.in_use = WorkflowUse(ground.store, kept.rolling.rollouts).why
     measurable = Measurable(
         workflows=kept.workflows, tokens=kept.tokens, own_url=lambda: kept.contexts.public_url
     )
     return Services(
         sessions=sessions,
-        components=kept.registry,
+        components=registry,
         workflows=kept.workflows,
         tokens=kept.tokens,
         audit=parts.audit,
         board=board,
         rollouts=kept.rolling.rollouts,
-        records=records_of(ground.settings, outbox, metrics=ground.metrics),
+        records=records,
+        dashboard=dashboard_of(records, sessions, open_now=open_now, registry=registry, row=row),
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
@@ -328,19 +334,10 @@ def _services(
         drills=_drills(ground, kept.workflows),
         rewards=ground.rewarding.book,
         unready=lambda: reasons(ground.unready, outbox),
-        parameters=_parameter_book(ground, row.parameters, audit=parts.audit),
-        targets=lambda: row.views.of(kept.registry.instances(), at_ms=ground.clock.now_ms()),
+        parameters=row.book(ground.store, durable=ground.committer, audit=parts.audit),
+        targets=row.targets,
         metrics=ground.metrics,
     )
-
-
-def _parameter_book(ground: _Ground, live: LiveParameters, *, audit: AuditLog) -> ParameterBook:
-    book = ParameterBook(
-        live, ground.store, durable=ground.committer, audit=audit, clock=ground.clock
-    )
-    for text in book.unreadable:
-        log.warning("parameters_unreadable", what=text)
-    return book
 
 
 def _drills(ground: _Ground, workflows: Workflows) -> Drills:

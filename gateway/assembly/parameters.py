@@ -1,6 +1,7 @@
 """From settings to the live governance parameters, and to the row that goes by them."""
 
 from gateway.assembly import overload
+from gateway.board.audit import AuditLog
 from gateway.config.settings import Settings
 from gateway.governance.backoff import Backoff
 from gateway.governance.parameters import Parameters, Queues
@@ -15,11 +16,16 @@ from gateway.runtime.driver import Driver
 from gateway.runtime.executors import Executors
 from gateway.runtime.intake import Intake
 from gateway.runtime.opening import Openings
-from gateway.runtime.parameters import LiveParameters
+from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.queueing import Admission
 from gateway.runtime.registry import Registry
 from gateway.runtime.signs import Signs
-from gateway.runtime.target_views import TargetViews
+from gateway.runtime.target_views import TargetView, TargetViews
+from gateway.stores.durable import Durable
+from gateway.stores.ports import Store
+from gateway.telemetry.logs import get_log
+
+log = get_log("gateway")
 
 
 def parameters_of(settings: Settings) -> Parameters:
@@ -60,9 +66,20 @@ class RowParts:
         )
         self.signs = Signs(registry, clock, everybody=registry.instances)
         self.intake: Intake | None = None
-        self._clock = clock
+        self.clock = clock
         self._registry = registry
         parameters.on_change = lambda: self.admission.renew(self._rules_of)
+
+    def book(self, store: Store, *, durable: Durable, audit: AuditLog) -> ParameterBook:
+        """What operators changed, read back."""
+        book = ParameterBook(self.parameters, store, durable=durable, audit=audit, clock=self.clock)
+        for text in book.unreadable:
+            log.warning("parameters_unreadable", what=text)
+        return book
+
+    def targets(self) -> tuple[TargetView, ...]:
+        """How each instance stands now."""
+        return self.views.of(self._registry.instances(), at_ms=self.clock.now_ms())
 
     def _rules_of(self, wish: Wish) -> Rules:
         """What holds for this wish now; the old rules, when its instance has left."""
@@ -81,7 +98,7 @@ class RowParts:
         grace, registry = settings.grace, self._registry
         absence = Absence(
             registry,
-            self._clock,
+            self.clock,
             pin_grace_ms=grace.pin_grace_ms,
             attach_grace_ms=grace.attach_grace_ms,
         )

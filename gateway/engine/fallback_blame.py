@@ -5,15 +5,12 @@ records agree. Unlike in the SLA's samples (`sla_samples.py`), calls that were n
 component whose calls are refused is why sessions fall back, whoever refused them. Pure.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from acp_spec.model.enums import SessionStatus, StepRole
-from acp_spec.model.errors import Reason
-from acp_spec.model.trajectory import Attempt, Trajectory
+from acp_spec.model.enums import SessionStatus
+from gateway.engine.record_blame import of_rows
 from gateway.engine.states import SessionState
 from gateway.engine.trajectories import attempts
-
-_MAKERS = (StepRole.PLAN.value, StepRole.EXECUTE.value)
 
 
 def of_session(state: SessionState) -> Iterator[tuple[str, bool]]:
@@ -25,7 +22,7 @@ def of_session(state: SessionState) -> Iterator[tuple[str, bool]]:
         return
     if state.fell_back:
         rows = [row for call in state.calls.values() for row in attempts(call)]
-        yield from _of_rows(rows, fell_back=True)
+        yield from of_rows(rows, fell_back=True)
         return
     taking_part = {
         attempt.started.component if attempt.started else call.created.component
@@ -41,31 +38,3 @@ def of_session(state: SessionState) -> Iterator[tuple[str, bool]]:
     for component in taking_part:
         if component:
             yield component, False
-
-
-def of_record(one: Trajectory) -> Iterator[tuple[str, bool]]:
-    """The same of a session that is a record."""
-    if one.status is not SessionStatus.CANCELLED:
-        yield from _of_rows(one.calls, fell_back=one.fell_back)
-
-
-def _of_rows(rows: Iterable[Attempt], *, fell_back: bool) -> Iterator[tuple[str, bool]]:
-    """Blamed are those with a failed call; where there is none, planner and executors gave what was
-    not good enough."""
-    calls: dict[str, list[Attempt]] = {}
-    for row in rows:
-        if not row.reused and row.component:
-            calls.setdefault(row.call_id, []).append(row)
-    made = {row.component for call in calls.values() for row in call if row.role in _MAKERS}
-    failed = {call[-1].component for call in calls.values() if _has_failed(call)}
-    blamed = (failed or made) if fell_back else set()
-    for component in dict.fromkeys(row.component for call in calls.values() for row in call):
-        yield component, component in blamed
-
-
-def _has_failed(call: list[Attempt]) -> bool:
-    """No attempt was good, and the last did not end because somebody called it off."""
-    if any(row.error is None and row.ended_at for row in call):
-        return False
-    last = call[-1].error
-    return last is not None and last.reason != Reason.CANCELLED.value

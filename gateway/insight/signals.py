@@ -12,7 +12,7 @@ import msgspec
 
 from acp_spec.model.enums import TERMINAL_SESSION, SessionStatus
 from acp_spec.model.trajectory import Trajectory
-from gateway.engine.fallback_blame import of_record
+from gateway.engine.record_blame import of_record
 
 P95 = 0.95
 

@@ -23,12 +23,16 @@ from gateway.telemetry.logs import get_log
 if TYPE_CHECKING:
     from gateway.stores.records.endpoint import Endpoint
     from gateway.stores.records.feed_status import FeedingStatus
-    from gateway.stores.records.reach import Answer, Limits, Reader
+    from gateway.stores.records.questions.question import Question, Row
+    from gateway.stores.records.reach import Answer, Limits, QueryFailed, Reader
 
 T = TypeVar("T")
 
 START_WAIT_S: Final = 20.0
 """A question waits so long for a process that starts; opening 2 million sessions takes seconds."""
+
+PAGE_WAIT_S: Final = 4.0
+"""A page waits less: it says that they start, and asks again."""
 
 READY_S: Final = 120.0
 """A start that takes longer is taken for hung: it may wait 30 s for a dying predecessor."""
@@ -36,6 +40,7 @@ READY_S: Final = 120.0
 PING_EVERY_S, PING_TIMEOUT_S, HUNG_AFTER = 2.0, 5.0, 3
 """A process that answers no ping three times in a row hangs; a busy one answers late."""
 
+RETRY_AFTER_MS: Final = 1_000
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.5, 30.0
 STOP_S: Final = 10.0
 """The batch under way may end; then it is killed, which loses nothing."""
@@ -43,6 +48,10 @@ STOP_S: Final = 10.0
 THREADS: Final = 4
 EXIT_NO_EXTRA: Final = 7
 NEEDED: Final = ("clickhouse_connect", "chdb")
+LIMIT_CODES: Final = frozenset({158, 159, 160, 202, 241, 307, 396})
+"""Of ClickHouse: too many rows, too slow, too many at once, too much memory, too large a result."""
+
+OVER_A_LIMIT: Final = "the store refuses the question; a shorter window asks for less"
 HINT: Final = "the records are an extra: pip install 'acp-decision-gateway[records]'"
 
 log = get_log("gateway.records")
@@ -132,6 +141,21 @@ class Records:
         life = await self._started()
         return await self._asked(lambda: life.reader.query(sql, limits), limits.timeout_ms / 1000)
 
+    async def rows(self, question: "Question[Row]") -> "list[Row]":
+        """What one of our own questions gives; UNAVAILABLE says why not, and what to do."""
+        most = self._most()
+        try:
+            life = await self._started(PAGE_WAIT_S)
+        except AcpFailure as problem:
+            if problem.error.reason != Reason.UNIMPLEMENTED.value:
+                raise
+            raise _unavailable(HINT) from None
+        return await self._asked(
+            lambda: life.reader.rows(question, most),
+            most.timeout_ms / 1000,
+            refused=_refused_question,
+        )
+
     async def told(self, path: str) -> bytes:
         """One of the process's own paths: `status`, `verify`, `backfill`."""
         from gateway.stores.records.reach import ask
@@ -162,11 +186,11 @@ class Records:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    async def _started(self) -> "_Life":
+    async def _started(self, wait_s: float = START_WAIT_S) -> "_Life":
         """The life that runs now, which may end while it is asked: then it does not answer."""
         self.start()
         try:
-            async with asyncio.timeout(START_WAIT_S):
+            async with asyncio.timeout(wait_s):
                 await self._up.wait()
         except TimeoutError:
             said = self.problem or "they are starting: try again in a moment"
@@ -175,7 +199,13 @@ class Records:
             raise _unavailable(self.problem or "they are started again: try in a moment")
         return self._life
 
-    async def _asked(self, ask: Callable[[], T], within_s: float) -> T:
+    async def _asked(
+        self,
+        ask: Callable[[], T],
+        within_s: float,
+        *,
+        refused: "Callable[[QueryFailed], AcpFailure] | None" = None,
+    ) -> T:
         """Run it on a thread of the records; whoever hangs there holds up nobody else."""
         from gateway.stores.records.reach import GRACE_S, TIMEOUT_S, QueryFailed, Unreachable
 
@@ -185,7 +215,7 @@ class Records:
             async with asyncio.timeout(within_s + TIMEOUT_S + GRACE_S):
                 return await asked
         except QueryFailed as problem:
-            raise invalid_request(f"sql: {problem}") from None
+            raise (refused or _wrong_sql)(problem) from None
         except Unreachable as problem:
             raise _unavailable(str(problem)) from None
         except TimeoutError:
@@ -264,9 +294,22 @@ class Records:
             await child.wait()
 
 
+def _wrong_sql(problem: "QueryFailed") -> AcpFailure:
+    return invalid_request(f"sql: {problem}")
+
+
+def _refused_question(problem: "QueryFailed") -> AcpFailure:
+    """A limit is the window's fault; anything else is ours."""
+    if problem.code in LIMIT_CODES:
+        return _unavailable(f"{OVER_A_LIMIT}: {problem}")
+    return AcpFailure(error(Reason.INTERNAL, f"records: {problem}", boundary=Boundary.GATEWAY))
+
+
 def _unavailable(why: str) -> AcpFailure:
     message = f"the records are not there now: {why}"
-    return AcpFailure(error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY))
+    return AcpFailure(
+        error(Reason.UNAVAILABLE, message, boundary=Boundary.GATEWAY, retry_after_ms=RETRY_AFTER_MS)
+    )
 
 
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):

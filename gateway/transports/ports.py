@@ -26,6 +26,7 @@ from acp_spec.model.session import (
 )
 from gateway.board.audit import AuditLog
 from gateway.runtime.board import Board
+from gateway.runtime.dashboard.dashboard import Dashboard
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import Drills
 from gateway.runtime.parameters import ParameterBook
@@ -156,6 +157,7 @@ class Services:
     evidences: Evidences
     rollouts: Rollouts
     records: Records
+    dashboard: Dashboard
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay

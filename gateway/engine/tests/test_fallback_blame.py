@@ -6,7 +6,8 @@ import pytest
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpError, Reason
-from gateway.engine.fallback_blame import of_record, of_session
+from gateway.engine.fallback_blame import of_session
+from gateway.engine.record_blame import of_record
 from gateway.engine.states import CallState
 from gateway.engine.tests.casting import Cast, Gate, Terms
 from gateway.engine.tests.playing import Play

@@ -25,6 +25,7 @@ from acp_spec.model.trajectory import (
     ReflectionRow,
     Trajectory,
 )
+from gateway.engine.record_blame import of_record
 
 Scalar = str | int | float | bool | None
 Value = Scalar | Sequence[Scalar] | Mapping[str, str]
@@ -77,6 +78,7 @@ def session(one: Trajectory) -> Columns:
         "arms": tuple(mark.arm for mark in one.rollouts),
         "twin_of": one.twin_of,
         **_call_arrays(one.calls),
+        **_blame(one),
         **_judged(one),
         "decision_options": tuple(row.chosen.value for row in one.decisions),
         "gap_count": len(one.gaps),
@@ -104,6 +106,18 @@ def _call_arrays(done: Sequence[Attempt]) -> Columns:
         "call_steps": tuple(row.step for row in done),
         "call_errors": tuple(row.error.reason if row.error else "" for row in done),
         "call_ms": tuple(row.service_ms for row in done),
+        "call_roles": tuple(row.role for row in done),
+        "call_waits_ms": tuple(row.wait_ms for row in done),
+        "call_reused": tuple(row.reused for row in done),
+    }
+
+
+def _blame(one: Trajectory) -> Columns:
+    """Who took part, and whose fault it is that the session fell back: as the metric counts it."""
+    found = tuple(of_record(one))
+    return {
+        "took_part": tuple(name for name, _ in found),
+        "blamed": tuple(name for name, is_blamed in found if is_blamed),
     }
 
 

@@ -19,7 +19,13 @@ from gateway.stores.records.feed import Feed
 from gateway.stores.records.feed_status import Comparison, FeedCounts, FeedingStatus, Outcome
 from gateway.stores.records.log_tail import Place, bytes_after
 from gateway.stores.records.order import Order
-from gateway.stores.records.store import RecordsDown, RecordStore, RowsRefused, connect
+from gateway.stores.records.store import (
+    RecordsDown,
+    RecordStore,
+    RowsRefused,
+    connect,
+    migrations,
+)
 from gateway.telemetry.logs import get_log
 
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.25, 15.0
@@ -64,11 +70,13 @@ class Feeding:
     def prepare(self, endpoint: Endpoint) -> None:
         """Connect, and bring the tables to this version. Raises RecordsDown."""
         self._store = connect(endpoint)
-        self._store.migrate()
+        is_changed = 0 < self._store.migrate() < len(migrations())
         self._feed = Feed(self._log, self._directory, store=self._store)
         self._problem = ""
         if self._is_first_since_boot():
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
+        elif is_changed:
+            self._wish = "the tables have new columns: rows of before are filled from the log"
 
     def run(self, endpoint: Endpoint) -> None:
         """Feed until `stop`."""

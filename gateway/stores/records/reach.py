@@ -5,6 +5,7 @@ it from a thread of its own.
 """
 
 import http.client
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from gateway.stores.records.endpoint import Endpoint
 from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.guard import one_statement
+from gateway.stores.records.questions.question import Question, Row, rows_of
 from gateway.stores.records.store import client_of
 
 if TYPE_CHECKING:
@@ -93,8 +95,16 @@ class Reader:
         self._timeout_s = timeout_ms_max // 1000 + GRACE_S
         self._client: Client | None = None
 
-    def query(self, sql: str, limits: Limits) -> Answer:
-        """The whole answer. Raises QueryFailed, Unreachable."""
+    def rows(self, question: Question[Row], limits: Limits) -> list[Row]:
+        """What one of our own questions gives. Raises QueryFailed, Unreachable."""
+        answer = self.query(question.sql, limits, values=question.values)
+        return rows_of(answer, question.row)
+
+    def query(
+        self, sql: str, limits: Limits, *, values: Mapping[str, str | int] | None = None
+    ) -> Answer:
+        """The whole answer, `values` bound to the `{name:Type}` of the statement. Raises
+        QueryFailed, Unreachable."""
         from clickhouse_connect.driver.exceptions import ClickHouseError
 
         settings = {
@@ -108,7 +118,12 @@ class Reader:
         }
         try:
             client = self._connected()
-            text = client.raw_query(one_statement(sql), settings=settings, fmt="JSONCompact")
+            text = client.raw_query(
+                one_statement(sql),
+                parameters=dict(values or {}),
+                settings=settings,
+                fmt="JSONCompact",
+            )
         except OSError as problem:
             self.close()
             raise Unreachable(f"the records do not answer: {problem}") from problem

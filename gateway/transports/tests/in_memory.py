@@ -36,6 +36,8 @@ from gateway.governance.parameters import Parameters
 from gateway.rewards.scoring import Scorer
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
+from gateway.runtime.dashboard.dashboard import Dashboard, DashboardParts
+from gateway.runtime.dashboard.open_sessions import OpenSessions
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
@@ -331,6 +333,7 @@ class House:
         board = Board(parts, Policy())
         workflows = Workflows(store, durable, clock=self.clock, catalog=Catalog)
         metrics = Metrics()
+        records = _no_records()
         versions = Versions(
             ComponentVersions(NoVersions()),
             WorkflowVersions(workflows),
@@ -363,11 +366,24 @@ class House:
                 LiveParameters(Parameters()), store, durable=durable, audit=audit, clock=self.clock
             ),
             targets=lambda: (),
-            records=_no_records(),
+            records=records,
+            dashboard=self._dashboard(records, store),
             drills=_drills(store, workflows, clock=self.clock),
             semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),
             metrics=metrics,
+        )
+
+    def _dashboard(self, records: Records, store: MemoryStore) -> Dashboard:
+        return Dashboard(
+            DashboardParts(
+                records=records,
+                sessions=self.sessions,
+                open_now=OpenSessions(store, lambda session_id: None),
+                components=self.components.list,
+                targets=lambda: (),
+                clock=self.clock,
+            )
         )
 
 

@@ -1,0 +1,1 @@
+"""What the dashboard shows, put together from the records and from what is live."""
