@@ -214,7 +214,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     row = _row(ground, registry)
     executors = row.executors(driver, contexts, settings=settings)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    forget = forget_everywhere(outbox, ground.unknown)
+    forget = forget_everywhere(outbox, ground.unknown, reviews=ground.rewarding.queue)
     erasing = Erasing(driver, store, sealer=ground.sealer, forget=forget)
     tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
     openings = _openings(ground, driver, workflows=workflows)
@@ -333,6 +333,7 @@ def _services(
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit, meaning=ground.meaning),
         drills=_drills(ground, kept.workflows),
         rewards=ground.rewarding.book,
+        reviews=ground.rewarding.reviews(sessions, audit=parts.audit, clock=ground.clock),
         unready=lambda: reasons(ground.unready, outbox),
         parameters=row.book(ground.store, durable=ground.committer, audit=parts.audit),
         targets=row.targets,
@@ -467,7 +468,7 @@ def _outbox(ground: _Ground, live: LiveSessions) -> Outbox:
             return None
         if found is None or found.state.erased:
             return None
-        return ground.rewarding.scored.record(found.state)
+        return ground.rewarding.recorded(found.state)
 
     log = ground.outside.trajectories or TrajectoryLog(
         settings.data_dir / "trajectories",

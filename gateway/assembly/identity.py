@@ -16,6 +16,13 @@ def callback_secret(store: Store, chance: Chance) -> bytes:
     return _kept(store, SECRET_KEY, made=chance.random_bytes(SECRET_BYTES))
 
 
+def kept_secret(store: Store) -> str:
+    """The same, for whoever comes after it was made."""
+    found = store.get(Table.META, SECRET_KEY)
+    assert found is not None, "the secret is made before the first session"
+    return found.hex()
+
+
 def gateway_id(store: Store, chance: Chance) -> str:
     """The id in `via`: of this data directory, whatever its address."""
     return _kept(store, ID_KEY, made=chance.random_bytes(ID_BYTES)).hex()

@@ -1,20 +1,28 @@
-"""Rewards, wired: the rules that hold, where they are kept, and the file they may come from."""
+"""Rewards, wired: the rules that hold, where they are kept, and the file they may come from; and
+who is put up for review by what the records say.
+"""
 
 from dataclasses import dataclass
 
+from acp_spec.model.trajectory import Trajectory
+from gateway.assembly.identity import kept_secret
 from gateway.board.audit import AuditLog
 from gateway.config.rewards import RewardSettings
+from gateway.engine.states import SessionState
 from gateway.rewards.scoring import Scorer
 from gateway.runtime.clock import Clock
 from gateway.runtime.comment_reader import CommentReader, Tell
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Observer
+from gateway.runtime.review_queue import ReviewQueue
+from gateway.runtime.reviews import JudgedSessions, Reviews
 from gateway.runtime.reward_file import RewardFile
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.scored import Scored
 from gateway.runtime.targets import Targets
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store
+from gateway.telemetry.masking import DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +31,7 @@ class Rewarding:
 
     scored: Scored
     book: RewardBook
+    queue: ReviewQueue
     file: RewardFile | None = None
     reader: CommentReader | None = None
 
@@ -30,6 +39,22 @@ class Rewarding:
     def observers(self) -> tuple[Observer, ...]:
         """Who hears of feedback."""
         return () if self.reader is None else (self.reader,)
+
+    def recorded(self, state: SessionState) -> Trajectory:
+        """The record for the outbox; its session may be put up for review by it."""
+        found = self.scored.record(state)
+        self.queue.consider(found)
+        return found
+
+    def reviews(self, sessions: JudgedSessions, *, audit: AuditLog, clock: Clock) -> Reviews:
+        """The reviewers' desk."""
+        return Reviews(
+            queue=self.queue,
+            sessions=sessions,
+            audit=audit,
+            masker=DEFAULT,
+            now_ms=clock.now_ms,
+        )
 
     def connect(self, targets: Targets, contexts: ContextMaker, *, tell: Tell) -> None:
         """Before the first event."""
@@ -59,4 +84,10 @@ def rewarding_of(
     reader = None
     if settings.reflector:
         reader = CommentReader(settings.reflector, timeout_ms=settings.reflector_timeout_ms)
-    return Rewarding(scored=Scored(scorer), book=book, file=file, reader=reader)
+    return Rewarding(
+        scored=Scored(scorer),
+        book=book,
+        queue=ReviewQueue(store, durable, secret=lambda: kept_secret(store)),
+        file=file,
+        reader=reader,
+    )

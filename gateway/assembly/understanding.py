@@ -7,6 +7,7 @@ from gateway.runtime.erasing import Forget
 from gateway.runtime.meaning import NO_GUESSES, Meaning
 from gateway.runtime.ngrams import NgramNearest
 from gateway.runtime.outbox import Outbox
+from gateway.runtime.review_queue import ReviewQueue
 from gateway.runtime.semantics_review import SemanticsReview
 from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
@@ -33,11 +34,12 @@ def review(
     )
 
 
-def forget_everywhere(outbox: Outbox, unknown: UnknownValues) -> Forget:
+def forget_everywhere(outbox: Outbox, unknown: UnknownValues, *, reviews: ReviewQueue) -> Forget:
     """Everything outside the journal that may hold a piece of a session."""
 
     async def forget(session_id: str) -> int:
         unknown.forget_session(session_id)
+        reviews.forget_session(session_id)
         return await outbox.erase(session_id)
 
     return forget

@@ -13,8 +13,8 @@ import msgspec
 
 from acp_spec.model.enums import Word
 from acp_spec.model.ids import unit_interval
-from acp_spec.model.reward_vector import Validity
 from acp_spec.model.trajectory import Trajectory
+from gateway.rewards.uncertainty import doubts, unclear
 
 UNIFORM_SHARE: Final = 0.2
 """Of the reviews: enough to see what nobody is unsure about, and is wrong all the same."""
@@ -49,13 +49,7 @@ def candidate_of(trajectory: Trajectory) -> Candidate | None:
         row.feedback.sampling_probability is not None for row in trajectory.feedback
     ):
         return None
-    rewards = trajectory.rewards
-    spread = max((one.highest - one.lowest for one in rewards.raters), default=0.0)
-    vector = rewards.vector
-    is_unjudged = vector is None or vector.session.quality.validity is not Validity.VALID
-    unread = any(one.validity is not Validity.VALID for one in rewards.comments)
-    unclear = spread + is_unjudged + unread
-    return Candidate(session_id=trajectory.session_id, unclear=unclear)
+    return Candidate(session_id=trajectory.session_id, unclear=unclear(doubts(trajectory)))
 
 
 def draw(candidates: Sequence[Candidate], count: int, *, seed: str) -> tuple[Drawn, ...]:
@@ -67,8 +61,8 @@ def draw(candidates: Sequence[Candidate], count: int, *, seed: str) -> tuple[Dra
     uniform = min(1.0, share * count / len(candidates))
     found = []
     for one in candidates:
-        unclear = (1 - share) * count * one.unclear / total if total > 0 else 0.0
-        probability = min(1.0, uniform + unclear)
+        by_doubt = (1 - share) * count * one.unclear / total if total > 0 else 0.0
+        probability = min(1.0, uniform + by_doubt)
         chance = unit_interval("review", seed, one.session_id)
         if chance < probability:
             drawn_by = ReviewSlice.UNIFORM if chance < uniform else ReviewSlice.UNCLEAR

@@ -11,6 +11,11 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | INDEX | `L` tenant NUL status NUL session_id | workflow: list pages; status empty: every session |
 | INDEX | `T` tenant NUL status NUL session_id | the same, of twins: never in a caller's list |
 | INDEX | `K` tenant NUL session_key | session_id and request digest |
+| INDEX | `RQ` tenant NUL slice NUL order session_id | empty: put up for review, next one first |
+| INDEX | `RS` session_id | how its review stands; empty: looked at once and not put up |
+| INDEX | `RR` session_id reviewer's digest (16 bytes) | what that reviewer has opened |
+| INDEX | `RP` tenant NUL reviewer's digest | the session that this reviewer is at |
+| INDEX | `RT` tenant NUL | how many were put up, wait, were handed out |
 | KEY | session_id | 32 bytes: the session's key; without it nothing sealed can be read |
 | REGISTRY | component_id | the registration |
 | REGISTRY | `active` NUL name | the active version of that name |
@@ -23,6 +28,7 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 """
 
 import functools
+import hashlib
 import struct
 from typing import NamedTuple
 
@@ -35,6 +41,8 @@ PREFIXES_KEPT = 256
 """Of list rows: made once for each tenant and status, as long as there are not many of them."""
 
 _U64 = struct.Struct(">Q")
+_F64 = struct.Struct(">d")
+_REVIEWER_BYTES = 16
 _LISTED, _TWINS, _SESSION_KEY = b"L", b"T", b"K"
 
 FORMAT_KEY = b"format"
@@ -115,6 +123,39 @@ def listed_tenant(key: bytes) -> tuple[str, bytes]:
 def session_key_row(tenant: str, session_key: str) -> bytes:
     """Key of a client's `session_key`, unique per tenant."""
     return _SESSION_KEY + text_part(tenant) + session_key.encode()
+
+
+def review_queue(tenant: str, slice_name: str) -> bytes:
+    """Prefix of the sessions of one slice that wait for a review."""
+    return b"RQ" + text_part(tenant) + text_part(slice_name)
+
+
+def review_queue_row(tenant: str, slice_name: str, *, order: float, session_id: str) -> bytes:
+    """Key of a waiting session; `order`: from 0 on, the smallest is reviewed first."""
+    assert order >= 0, "only the bytes of numbers from 0 on sort as the numbers do"
+    return review_queue(tenant, slice_name) + _F64.pack(order) + session_id.encode()
+
+
+def review_row(session_id: str) -> bytes:
+    """Key of how a session's review stands."""
+    return b"RS" + session_id.encode()
+
+
+def reviewer_row(session_id: str, reviewer: str = "") -> bytes:
+    """Key of what a reviewer has opened of a session; without one the prefix of all of them."""
+    digest = hashlib.sha256(reviewer.encode()).digest()[:_REVIEWER_BYTES] if reviewer else b""
+    return b"RR" + session_id.encode() + digest
+
+
+def review_place_row(tenant: str, reviewer: str) -> bytes:
+    """Key of the session that a reviewer is at."""
+    digest = hashlib.sha256(reviewer.encode()).digest()[:_REVIEWER_BYTES]
+    return b"RP" + text_part(tenant) + digest
+
+
+def review_tally_row(tenant: str) -> bytes:
+    """Key of a tenant's counts of reviews."""
+    return b"RT" + text_part(tenant)
 
 
 def workflow_row(name: str, version: str = "") -> bytes:

@@ -33,6 +33,7 @@ from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.records import Records
 from gateway.runtime.replays import ReplayRequest, ReplayResult
+from gateway.runtime.reviews import Reviews
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollouts import Rollouts
 from gateway.runtime.semantics_review import SemanticsReview
@@ -162,5 +163,6 @@ class Services:
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay
     rewards: RewardBook
+    reviews: Reviews
     unready: Callable[[], tuple[str, ...]]
     metrics: Metrics

@@ -56,7 +56,7 @@ def grounding(trajectory: Trajectory, detector: Detector = LEXICAL) -> Grounding
     probability = _probability(trajectory, claims, certain=bool(reasons))
     if not reasons and _is_drawn(trajectory.session_id, probability):
         reasons = ("drawn: something in it could not be checked",)
-    review = _review_of(trajectory) if reasons else None
+    review = review_of(trajectory) if reasons else None
     return Grounding(
         claims=claims,
         sub_goals=without,
@@ -75,7 +75,7 @@ def grounding(trajectory: Trajectory, detector: Detector = LEXICAL) -> Grounding
 def _claims(trajectory: Trajectory) -> Iterator[GroundedClaim]:
     if not trajectory.claims:
         return
-    calls = {call: _settled(row) for call, row in settled_rows(trajectory.calls).items()}
+    calls = calls_of(trajectory)
     characters = 0
     for index, claim in enumerate(trajectory.claims):
         characters += len(claim.text)
@@ -90,6 +90,11 @@ def _claims(trajectory: Trajectory) -> Iterator[GroundedClaim]:
             reason=found.reason,
             missing=found.missing,
         )
+
+
+def calls_of(trajectory: Trajectory) -> dict[str, SettledCall]:
+    """What the pointers of claims lead into: each call by its id, as it settled."""
+    return {call: _settled(row) for call, row in settled_rows(trajectory.calls).items()}
 
 
 def _settled(row: Attempt) -> SettledCall:
@@ -144,7 +149,7 @@ def _is_drawn(session_id: str, probability: float) -> bool:
     return int.from_bytes(digest[:8], "big") < probability * 2**64
 
 
-def _review_of(trajectory: Trajectory) -> FeedbackRow | None:
+def review_of(trajectory: Trajectory) -> FeedbackRow | None:
     """The last review by its time; what the gateway says of itself is none."""
     last = trajectory.reflections[-1] if trajectory.reflections else None
     judges = ("", last.call_id) if last else ("",)

@@ -46,6 +46,8 @@ from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.records import Records, RunningChild
 from gateway.runtime.replays import ReplayRequest, ReplayResult
+from gateway.runtime.review_queue import ReviewQueue
+from gateway.runtime.reviews import Reviews
 from gateway.runtime.reward_rules import RewardBook
 from gateway.runtime.rollout_versions import (
     ComponentVersions,
@@ -63,6 +65,7 @@ from gateway.stores.durable import WriteThrough
 from gateway.stores.event_codec import Sealer
 from gateway.stores.memory import MemoryStore
 from gateway.stores.records.reach import Limits
+from gateway.telemetry.masking import Masker
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.ports import Services
 
@@ -368,6 +371,7 @@ class House:
             targets=lambda: (),
             records=records,
             dashboard=self._dashboard(records, store),
+            reviews=_reviews(store, self.sessions, audit=audit, clock=self.clock),
             drills=_drills(store, workflows, clock=self.clock),
             semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),
@@ -400,6 +404,18 @@ def _drills(store: MemoryStore, workflows: Workflows, *, clock: ManualClock) -> 
             clock=clock,
             metrics=metrics,
         )
+    )
+
+
+def _reviews(
+    store: MemoryStore, sessions: InMemorySessions, *, audit: AuditLog, clock: ManualClock
+) -> Reviews:
+    return Reviews(
+        queue=ReviewQueue(store, WriteThrough(store), secret=lambda: "of this test"),
+        sessions=sessions,
+        audit=audit,
+        masker=Masker(),
+        now_ms=clock.now_ms,
     )
 
 
