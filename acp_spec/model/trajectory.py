@@ -239,6 +239,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sequence: int = 0
     rollouts: tuple[RolloutMark, ...] = ()
     twin_of: str = ""
+    traceparent: str = ""
 
     @property
     def opened_at_ms(self) -> int:

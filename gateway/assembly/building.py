@@ -8,6 +8,7 @@ from gateway.assembly.configured import opening_limits, spans_of
 from gateway.assembly.dashboard import dashboard_of
 from gateway.assembly.governing import Measurable, audit_tokens, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
+from gateway.assembly.lineages import lineages_of
 from gateway.assembly.outside import Outside
 from gateway.assembly.parameters import RowParts, backoff_of, parameters_of
 from gateway.assembly.recording import records_of
@@ -327,6 +328,7 @@ def _services(
         rollouts=kept.rolling.rollouts,
         records=records,
         dashboard=dashboard_of(records, sessions, open_now=open_now, registry=registry, row=row),
+        lineages=lineages_of(ground.settings, sessions, driver=kept.driver, records=records),
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,

@@ -348,6 +348,12 @@ class LogSettings(Section):
     level: LogLevel = Field(
         default=LogLevel.INFO, description="Info is a few lines per minute, not call."
     )
+    url_template: str = Field(
+        default="",
+        pattern=r"^(https?://\S*\{(session_id|lineage_id)\}\S*)?$",
+        description="Where a reader of logs shows those of a session, with {session_id} or"
+        " {lineage_id} in it; lineage pages link there. Empty: they name the filter to use.",
+    )
 
 
 class TracingSettings(Section):
@@ -367,6 +373,12 @@ class TracingSettings(Section):
     )
     max_queued: Count = Field(
         default=8_192, description="Spans that wait for export; more are dropped and counted."
+    )
+    url_template: str = Field(
+        default="",
+        pattern=r"^(https?://\S*\{trace_id\}\S*)?$",
+        description="Where your tracing shows a trace, with {trace_id} in it, such as"
+        " https://jaeger.example/trace/{trace_id}; lineage pages link there.",
     )
 
 

@@ -66,6 +66,7 @@ def trajectory(state: SessionState) -> Trajectory:
         sequence=state.sequence,
         rollouts=opened.rollouts,
         twin_of=opened.twin_of,
+        traceparent=opened.traceparent,
     )
 
 

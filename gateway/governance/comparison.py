@@ -55,16 +55,16 @@ def read(text: bytes) -> Json:
 
 def canonical(text: bytes) -> str:
     """One text for all that mean the same; empty for an absent payload."""
-    return _written(read(text)) if text else ""
+    return written(read(text)) if text else ""
 
 
-def _written(value: Json) -> str:
+def written(value: Json) -> str:
     match value:
         case dict():
-            members = (f"{json.dumps(name)}:{_written(value[name])}" for name in sorted(value))
+            members = (f"{json.dumps(name)}:{written(value[name])}" for name in sorted(value))
             return "{" + ",".join(members) + "}"
         case list():
-            return "[" + ",".join(map(_written, value)) + "]"
+            return "[" + ",".join(map(written, value)) + "]"
         case Decimal():
             return _number(value)
         case _:

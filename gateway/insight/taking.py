@@ -78,10 +78,10 @@ class _Reader:
         self._answers = msgspec.structs.replace(
             compared, ignore=(*compared.ignore, *_ENVELOPE), only={}
         )
-        self._names = _names(one, self.calls)
+        self._names = names_of(one, self.calls)
 
     def step(self, slot: str, rows: list[Attempt]) -> StepSample:
-        row = _settling(rows)
+        row = settling(rows)
         if row.error is not None:
             came = f"error:{row.error.reason}"
         else:
@@ -205,12 +205,12 @@ def _place(name: str, goals: Mapping[str, SubGoal], *, order: dict[str, int]) ->
             order.setdefault(waiting.pop(), len(order))
 
 
-def _settling(rows: list[Attempt]) -> Attempt:
+def settling(rows: list[Attempt]) -> Attempt:
     """The attempt whose answer stood: the one that succeeded, else the last."""
     return next((row for row in rows if row.error is None and row.ended_at), rows[-1])
 
 
-def _names(one: Trajectory, calls: Mapping[str, list[Attempt]]) -> dict[bytes, bytes]:
+def names_of(one: Trajectory, calls: Mapping[str, list[Attempt]]) -> dict[bytes, bytes]:
     """What an id of this session is called in every session. Lineage ids begin with the session's,
     so they come first."""
     named = {one.lineage_id: "(lineage)", one.session_id: "(session)"}

@@ -66,6 +66,10 @@ class LiveSessions:
     def __len__(self) -> int:
         return len(self._live)
 
+    def states(self) -> tuple[SessionState, ...]:
+        """Those in memory as they stand now; nothing is read back, and none is looked at longer."""
+        return tuple(live.state for live in self._live.values())
+
     def add(self, state: SessionState) -> Live:
         """Keep a session that was just opened."""
         live = self._live[state.session_id] = Live(state)

@@ -31,6 +31,11 @@ from gateway.transports.governance_routes import (
     GOVERNANCE_ROUTES,
 )
 from gateway.transports.http_routes import Builder
+from gateway.transports.lineage_routes import (
+    LINEAGE_BUILDERS,
+    LINEAGE_OPERATIONS,
+    LINEAGE_ROUTES,
+)
 from gateway.transports.operations import Operation
 from gateway.transports.records_routes import (
     RECORDS_BUILDERS,
@@ -86,6 +91,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(REVIEW_ROUTES, REVIEW_BUILDERS, REVIEW_OPERATIONS),
     Area(RECORDS_ROUTES, RECORDS_BUILDERS, RECORDS_OPERATIONS),
     Area(DASHBOARD_ROUTES, DASHBOARD_BUILDERS, DASHBOARD_OPERATIONS),
+    Area(LINEAGE_ROUTES, LINEAGE_BUILDERS, LINEAGE_OPERATIONS),
     Area(WORKFLOW_ROUTES, WORKFLOW_BUILDERS, WORKFLOW_OPERATIONS),
 )
 

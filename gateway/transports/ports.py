@@ -29,6 +29,7 @@ from gateway.runtime.board import Board
 from gateway.runtime.dashboard.dashboard import Dashboard
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import Drills
+from gateway.runtime.lineage import Lineages
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
 from gateway.runtime.records import Records
@@ -159,6 +160,7 @@ class Services:
     rollouts: Rollouts
     records: Records
     dashboard: Dashboard
+    lineages: Lineages
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay

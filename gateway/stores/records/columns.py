@@ -77,6 +77,7 @@ def session(one: Trajectory) -> Columns:
         "rollouts": tuple(mark.rollout for mark in one.rollouts),
         "arms": tuple(mark.arm for mark in one.rollouts),
         "twin_of": one.twin_of,
+        "trace_id": _trace_id(one.traceparent),
         **_call_arrays(one.calls),
         **_blame(one),
         **_judged(one),
@@ -86,6 +87,12 @@ def session(one: Trajectory) -> Columns:
         "input": _kept(one.input),
         "output": _kept(one.output),
     }
+
+
+def _trace_id(traceparent: str) -> str:
+    """The gateway wrote the header itself: version, trace, span, flags."""
+    parts = traceparent.split("-")
+    return parts[1] if len(parts) == 4 else ""
 
 
 def _grounding(found: Grounding | None) -> Columns:

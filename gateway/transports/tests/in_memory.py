@@ -41,6 +41,8 @@ from gateway.runtime.dashboard.open_sessions import OpenSessions
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
+from gateway.runtime.lineage import Lineages
+from gateway.runtime.lineage_search import LineageSearch
 from gateway.runtime.measuring import Measurer
 from gateway.runtime.parameters import LiveParameters, ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
@@ -116,7 +118,7 @@ class InMemorySessions:
                 if kept.request != request:
                     raise AcpFailure(error(Reason.ALREADY_EXISTS, "another body for this key"))
                 return _opened(self.kept[session_id].view), False
-        session_id = f"S{len(self.kept):025d}"
+        session_id = f"{len(self.kept):026d}"
         view = SessionView(
             session_id=session_id,
             lineage_id=f"{session_id}.0123456789ab",
@@ -194,10 +196,10 @@ class InMemorySessions:
         del self.kept[session_id]
 
     async def trajectory(self, session_id: str, principal: Principal) -> bytes:
-        return b'{"session_id":"%s","input":%s}' % (
-            session_id.encode(),
-            bytes(self.of(session_id, principal).request.input) or b"null",
-        )
+        kept = self.of(session_id, principal)
+        head = b'{"schema_version":"1.0","session_id":"%s"' % session_id.encode()
+        ids = b',"lineage_id":"%s","status":"RUNNING"' % kept.view.lineage_id.encode()
+        return head + ids + b',"input":%s}' % (bytes(kept.request.input) or b"null")
 
     async def lineage(self, lineage_id: str, principal: Principal) -> bytes:
         self.of(lineage_id.partition(".")[0], principal)
@@ -372,6 +374,7 @@ class House:
             records=records,
             dashboard=self._dashboard(records, store),
             reviews=_reviews(store, self.sessions, audit=audit, clock=self.clock),
+            lineages=_lineages(self.sessions, records),
             drills=_drills(store, workflows, clock=self.clock),
             semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),
@@ -389,6 +392,16 @@ class House:
                 clock=self.clock,
             )
         )
+
+
+def _lineages(sessions: InMemorySessions, records: Records) -> Lineages:
+    async def synced() -> None:
+        return None
+
+    search = LineageSearch(
+        in_memory=tuple, synced=synced, open_sessions=lambda: 0, query=records.query
+    )
+    return Lineages(sessions=sessions, search=search)
 
 
 def _drills(store: MemoryStore, workflows: Workflows, *, clock: ManualClock) -> Drills:
