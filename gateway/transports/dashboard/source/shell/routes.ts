@@ -1,6 +1,7 @@
 // Every page in one table: which hash leads there, its title, its place in the navigation.
 // A page is one file in `pages/` and one line here; `{name}` takes one segment, in order.
 import type { ComponentType } from "preact";
+import { Annotate } from "../pages/annotate";
 import { Overview } from "../pages/overview";
 import type { Place } from "./location";
 
@@ -20,6 +21,7 @@ export interface Route {
 
 export const ROUTES: readonly Route[] = [
   { pattern: "", title: () => "Overview", page: Overview, link: "Overview" },
+  { pattern: "annotate", title: () => "Annotate", page: Annotate, link: "Annotate" },
 ];
 
 /** The route of a place and what its names are; null where there is no such page. */
