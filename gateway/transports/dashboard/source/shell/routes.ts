@@ -2,6 +2,9 @@
 // A page is one file in `pages/` and one line here; `{name}` takes one segment, in order.
 import type { ComponentType } from "preact";
 import { Annotate } from "../pages/annotate";
+import { Lineage } from "../pages/lineage";
+import { LineageDifference } from "../pages/lineage_difference";
+import { LineageOf } from "../pages/lineage_run";
 import { Overview } from "../pages/overview";
 import type { Place } from "./location";
 
@@ -22,6 +25,9 @@ export interface Route {
 export const ROUTES: readonly Route[] = [
   { pattern: "", title: () => "Overview", page: Overview, link: "Overview" },
   { pattern: "annotate", title: () => "Annotate", page: Annotate, link: "Annotate" },
+  { pattern: "lineage", title: () => "Lineage", page: Lineage, link: "Lineage" },
+  { pattern: "lineage/{}", title: ([id]) => `Lineage of ${id}`, page: LineageOf },
+  { pattern: "lineage/{}/against/{}", title: () => "Two runs", page: LineageDifference },
 ];
 
 /** The route of a place and what its names are; null where there is no such page. */
