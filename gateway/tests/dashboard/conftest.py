@@ -1,4 +1,4 @@
-"""One browser and one gateway per module; every window is checked when its test has ended."""
+"""One browser, one gateway and one town per module; windows are checked when their test ended."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,11 +8,29 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from gateway.tests.dashboard.looking import Look, Scheme
-from gateway.tests.e2e.conftest import client, served, start_components, stranger
-from gateway.tests.served import Served
+from gateway.tests.dashboard.town import ENVIRON, Town, lived, settled
+from gateway.tests.e2e.client import Client
+from gateway.tests.e2e.conftest import Started, client, start_components, stranger
+from gateway.tests.served import Served, serve_gateway
 
-__all__ = ["client", "served", "start_components", "stranger"]
+__all__ = ["client", "start_components", "stranger"]
 Looking = Callable[..., Look]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One gateway that takes payloads of several megabytes."""
+    folder = tmp_path_factory.mktemp("gateway")
+    gateway = serve_gateway(data_dir=folder / "data", log_file=folder / "log", environ=ENVIRON)
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture(scope="module")
+def town(client: Client, start_components: Callable[..., Started]) -> Iterator[Town]:
+    """Sessions of every kind, all of them in the records."""
+    with settled(client, start_components) as one:
+        yield lived(one)
 
 
 @pytest.fixture(scope="module")

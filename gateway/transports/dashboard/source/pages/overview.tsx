@@ -1,12 +1,12 @@
-// Is it well, and if not, where? The four golden signals with their trend, then workflows and
-// components, each a way down. Refreshes itself while somebody looks.
+// Is it well, and if not, where? What holds now, the four golden signals with their trend, then
+// workflows and components, each a way down. Refreshes itself while somebody looks.
 import { useState } from "preact/hooks";
-import { count, decimal, duration, moment, percent } from "../figures";
-import { TimeChart } from "../parts/chart";
+import { bytes, count, decimal, duration, moment, percent } from "../figures";
 import { Figure } from "../parts/figure";
-import { ComponentTable, WorkflowTable } from "../parts/tables";
+import { ComponentTable, WorkflowTable, type Window } from "../parts/tables";
+import { Trends } from "../parts/trends";
 import { refreshMs, WindowChoice, windowOf, windowValue } from "../parts/window";
-import type { OverviewAnswer } from "../shapes";
+import type { LiveAnswer, OverviewAnswer, Standing } from "../shapes";
 import { useAnswer } from "../shell/answer";
 import { href } from "../shell/location";
 import type { PageProps } from "../shell/routes";
@@ -15,14 +15,18 @@ import { Answered, Nothing } from "../shell/states";
 export function Overview({ query }: PageProps) {
   const windowMs = windowOf(query);
   const [isLive, setLive] = useState(true);
+  const everyMs = isLive ? refreshMs(windowMs) : 0;
+  const live = useAnswer<LiveAnswer>("/v1/dashboard/live", { everyMs: isLive ? 5_000 : 0 });
   const answer = useAnswer<OverviewAnswer>(`/v1/dashboard/overview?window_ms=${windowMs}`, {
-    everyMs: isLive ? refreshMs(windowMs) : 0,
+    everyMs,
   });
+  const window = windowValue(windowMs);
   return (
     <>
       <div class="lead">
         <WindowChoice path={[]} query={query} />
-        <label class="row small muted">
+        {live.data && <Now live={live.data} />}
+        <label class="row small muted push">
           <input
             type="checkbox"
             checked={isLive}
@@ -32,49 +36,91 @@ export function Overview({ query }: PageProps) {
         </label>
       </div>
       <Answered answer={answer}>
-        {(data) => <Seen data={data} window={windowValue(windowMs)} />}
+        {(data) => <Seen data={data} standing={live.data?.components} window={window} />}
       </Answered>
     </>
   );
 }
 
-function Seen({ data, window }: { data: OverviewAnswer; window: number | undefined }) {
-  if (data.totals.opened === 0 && data.workflows.length === 0 && data.series.length === 0) {
+function Now({ live }: { live: LiveAnswer }) {
+  const { open, records } = live;
+  const more = open.is_all ? "" : "+";
+  return (
+    <p class="row small muted" role="group" aria-label="Now">
+      <a href={href(["sessions"], { status: "RUNNING" })}>
+        {count(open.running)}
+        {more} running
+      </a>
+      <a href={href(["sessions"], { status: "WAITING" })}>
+        {count(open.waiting)}
+        {more} waiting
+      </a>
+      <span>
+        records {records.state.toLowerCase()}
+        {(records.lag_bytes ?? 0) > 0 && `, ${bytes(records.lag_bytes ?? 0)} behind`}
+      </span>
+      {records.problem && <span class="warn">{records.problem}</span>}
+    </p>
+  );
+}
+
+interface SeenProps {
+  data: OverviewAnswer;
+  standing: Standing[] | undefined;
+  window: Window;
+}
+
+function Seen({ data, standing, window }: SeenProps) {
+  const workflows = data.workflows ?? [];
+  const components = data.components ?? [];
+  if (data.totals.opened === 0 && workflows.length === 0) {
     return (
-      <Nothing title="No session in this time">
-        Choose a longer time above, or open one: <code>acp run WORKFLOW --input JSON</code>. It shows
-        here once it has ended.
-      </Nothing>
+      <>
+        <Nothing title="No session in this time">
+          Choose a longer time above, or open one: <code>acp run WORKFLOW --input JSON</code>. It
+          shows here once it has ended.
+        </Nothing>
+        {standing && <ComponentTable rows={[]} standing={standing} window={window} />}
+      </>
     );
   }
   return (
     <>
       <Signals data={data} window={window} />
-      <Trends data={data} />
-      <WorkflowTable rows={data.workflows} window={window} />
-      <ComponentTable rows={data.components} window={window} />
+      <Trends from={data.from} to={data.to} stepMs={data.step_ms} points={data.series ?? []} />
+      <WorkflowTable rows={workflows} window={window} />
+      <ComponentTable rows={components} standing={standing} window={window} />
     </>
   );
 }
 
-function Signals({ data, window }: { data: OverviewAnswer; window: number | undefined }) {
+function Signals({ data, window }: { data: OverviewAnswer; window: Window }) {
   const { signals, totals } = data;
   const worst = signals.worst_fallback;
   const variance = signals.contribution_variance;
-  const span = data.to - data.from;
-  const failed = href(["sessions"], { status: "FAILED", since: data.to - span });
+  const listed = (filter: Record<string, string>): string =>
+    href(["sessions"], { ...filter, since: data.from });
   return (
     <section class="figures" aria-label="Golden signals">
       <Figure name="Success" value={known(signals.success_rate, percent)}>
-        {count(totals.succeeded)} succeeded, <a href={failed}>{count(totals.failed)} failed</a>,{" "}
+        {count(totals.succeeded)} succeeded,{" "}
+        <a href={listed({ status: "FAILED" })}>{count(totals.failed)} failed</a>,{" "}
         {count(totals.cancelled)} cancelled
       </Figure>
       <Figure name="Duration, p95" value={known(signals.p95_ms, duration)}>
-        {count(totals.opened)} opened, from opening to end
+        {count(totals.opened)} opened,{" "}
+        <a href={listed({ review: "WAITING" })}>{count(totals.in_review)} wait for review</a>
       </Figure>
-      <Figure name="Worst fallback rate" value={known(worst?.rate, percent)} absent="none fell back">
-        {worst ? (
-          <a href={href(["components", worst.component], { window })}>{worst.component}</a>
+      <Figure
+        name="Worst fallback rate"
+        value={worst && worst.fallbacks > 0 ? percent(worst.rate) : undefined}
+        absent="none fell back"
+      >
+        {worst && worst.fallbacks > 0 ? (
+          <>
+            <a href={href(["components", worst.component], { window })}>{worst.component}</a>:{" "}
+            {count(worst.fallbacks)} of {count(worst.sessions)} sessions
+          </>
         ) : (
           <>{count(totals.fell_back)} sessions fell back</>
         )}
@@ -85,41 +131,11 @@ function Signals({ data, window }: { data: OverviewAnswer; window: number | unde
         absent="not computed"
       >
         {variance?.reason ??
-          (variance?.computed_at === undefined ? "" : `computed ${moment(variance.computed_at)}`)}
+          (variance?.computed_at === undefined
+            ? "acp insight contribution computes it"
+            : `computed ${moment(variance.computed_at)}`)}
       </Figure>
     </section>
-  );
-}
-
-function Trends({ data }: { data: OverviewAnswer }) {
-  const at = data.series.map((one) => one.at);
-  return (
-    <div class="columns">
-      <section class="panel" aria-label="Outcomes over time">
-        <h2>Sessions ended</h2>
-        <TimeChart
-          title="Sessions ended over time"
-          at={at}
-          format={count}
-          series={[
-            { name: "succeeded", tone: 1, values: data.series.map((one) => one.succeeded) },
-            { name: "failed", tone: 2, dashed: true, values: data.series.map((one) => one.failed) },
-          ]}
-        />
-      </section>
-      <section class="panel" aria-label="Duration over time">
-        <h2>Duration</h2>
-        <TimeChart
-          title="Duration over time"
-          at={at}
-          format={duration}
-          series={[
-            { name: "p95", tone: 1, values: data.series.map((one) => one.p95_ms) },
-            { name: "p50", tone: 3, dashed: true, values: data.series.map((one) => one.p50_ms) },
-          ]}
-        />
-      </section>
-    </div>
   );
 }
 

@@ -69,7 +69,7 @@ export function TimeChart(props: ChartProps) {
         <summary class="small">
           As a table<span class="hidden">: {title}</span>
         </summary>
-        <div class="chart-table" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
+        <div class="chart-table" tabIndex={0} role="group" aria-label={`${title}, as a table`}>
           <table>
             <thead>
               <tr>
@@ -116,6 +116,7 @@ function datasets({ at, series }: ChartProps, legend: HTMLElement): ChartDataset
       pointRadius: known < 3 ? 3 : 0, // a line needs two points to be seen
       pointHitRadius: 12,
       spanGaps: false,
+      clip: 6, // the last point is drawn whole
     };
   });
 }
@@ -139,14 +140,17 @@ function options(props: ChartProps, legend: HTMLElement): Chart<"line">["options
         max: to,
         grid: { display: false },
         border: { color: line },
-        ticks: { ...ticks, maxTicksLimit: 8, callback: (value) => tick(Number(value), to - from) },
+        afterBuildTicks: (scale) => {
+          scale.ticks = moments(from, to).map((value) => ({ value }));
+        },
+        ticks: { ...ticks, autoSkip: false, callback: (value) => tick(Number(value), to - from) },
       },
       y: {
         beginAtZero: true,
         ...(props.max === undefined ? {} : { max: props.max }),
         grid: { color: line, tickLength: 0 },
         border: { display: false },
-        ticks: { ...ticks, maxTicksLimit: 5, padding: 6, callback: (value) => props.format(Number(value)) },
+        ticks: { ...ticks, maxTicksLimit: 5, precision: 0, padding: 6, callback: (value) => props.format(Number(value)) },
       },
     },
     plugins: {
@@ -158,4 +162,19 @@ function options(props: ChartProps, legend: HTMLElement): Chart<"line">["options
       },
     },
   };
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 1_440 * MINUTE_MS;
+const STEPS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720].map((min) => min * MINUTE_MS);
+const TICKS_MAX = 7;
+
+/** Round times of the reader's clock between two moments. */
+function moments(from: number, to: number): number[] {
+  const days = Math.ceil((to - from) / TICKS_MAX / DAY_MS) * DAY_MS;
+  const step = STEPS_MS.find((one) => (to - from) / one <= TICKS_MAX) ?? days;
+  const shift = new Date(from).getTimezoneOffset() * MINUTE_MS;
+  const found: number[] = [];
+  for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) found.push(at);
+  return found;
 }

@@ -1,5 +1,6 @@
 // Every request of every page: JSON under /v1, with the tab's token, refusals as one kind of value.
 // Pages never call fetch themselves.
+import { parseExactly } from "./exact";
 import { askForToken, token } from "./token";
 
 /** What the gateway (or the way to it) refused; `message` says what to do. */
@@ -25,7 +26,7 @@ interface Sent {
 export async function ask<T>(path: string, sent: Sent = {}): Promise<T> {
   const answer = await request(path, sent);
   if (answer.status === 204) return undefined as T;
-  return (await answer.json()) as T;
+  return parseExactly<T>(await answer.text());
 }
 
 /** The answer itself, for streams; throws Refusal. */

@@ -22,12 +22,12 @@ export function Frame() {
       <a class="skip" href="#content" onClick={(event) => skip(event, heading.current)}>
         Skip to the content
       </a>
-      <header class="bar">
+      <header class="top">
         <a class="brand" href="#/">
           ACP gateway
         </a>
         <Navigation present={found?.route} />
-        <div class="bar-end">
+        <div class="top-end">
           <ThemeChoice />
           {token() && (
             <button type="button" class="quiet" onClick={signOut}>

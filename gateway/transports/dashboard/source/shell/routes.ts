@@ -1,11 +1,11 @@
 // Every page in one table: which hash leads there, its title, its place in the navigation.
-// A page is one file in `pages/` and one line here; `{name}` takes one segment, in order.
+// A page is one file in `pages/` and one line here; `{}` takes one segment.
 import type { ComponentType } from "preact";
-import { Annotate } from "../pages/annotate";
-import { Lineage } from "../pages/lineage";
-import { LineageDifference } from "../pages/lineage_difference";
-import { LineageOf } from "../pages/lineage_run";
+import { ComponentPage } from "../pages/component";
 import { Overview } from "../pages/overview";
+import { SessionPage } from "../pages/session";
+import { Sessions } from "../pages/sessions";
+import { WorkflowPage } from "../pages/workflow";
 import type { Place } from "./location";
 
 export interface PageProps {
@@ -24,10 +24,10 @@ export interface Route {
 
 export const ROUTES: readonly Route[] = [
   { pattern: "", title: () => "Overview", page: Overview, link: "Overview" },
-  { pattern: "annotate", title: () => "Annotate", page: Annotate, link: "Annotate" },
-  { pattern: "lineage", title: () => "Lineage", page: Lineage, link: "Lineage" },
-  { pattern: "lineage/{}", title: ([id]) => `Lineage of ${id}`, page: LineageOf },
-  { pattern: "lineage/{}/against/{}", title: () => "Two runs", page: LineageDifference },
+  { pattern: "sessions", title: () => "Sessions", page: Sessions, link: "Sessions" },
+  { pattern: "sessions/{}", title: ([id]) => `Session ${id}`, page: SessionPage },
+  { pattern: "workflows/{}", title: ([name]) => `Workflow ${name}`, page: WorkflowPage },
+  { pattern: "components/{}", title: ([name]) => `Component ${name}`, page: ComponentPage },
 ];
 
 /** The route of a place and what its names are; null where there is no such page. */
