@@ -23,15 +23,12 @@ def series(span: Span, step_ms: int) -> Question[SeriesPoint]:
     """The steps in which anything ended, in order."""
     return Question(
         sql=f"""
-SELECT at, ended, succeeded, failed, {nearest_rank("took", 50)} AS p50_ms,
-    {nearest_rank("took", 95)} AS p95_ms
-FROM (
-    SELECT intDiv(toUnixTimestamp64Milli(assumeNotNull(ended_at)), {{step_ms:Int64}})
-            * {{step_ms:Int64}} AS at,
-        count() AS ended, countIf(status = 'SUCCEEDED') AS succeeded,
-        countIf(status = 'FAILED') AS failed, groupArray(duration_ms) AS took
-    {span.ended} GROUP BY at
-) ORDER BY at""",
+SELECT intDiv(toUnixTimestamp64Milli(assumeNotNull(ended_at)), {{step_ms:Int64}})
+        * {{step_ms:Int64}} AS at,
+    count() AS ended, countIf(status = 'SUCCEEDED') AS succeeded,
+    countIf(status = 'FAILED') AS failed, {nearest_rank("duration_ms", 50)} AS p50_ms,
+    {nearest_rank("duration_ms", 95)} AS p95_ms
+FROM (SELECT ended_at, status, duration_ms {span.ended}) GROUP BY at ORDER BY at""",
         row=SeriesPoint,
         values={**span.values, "step_ms": step_ms},
     )

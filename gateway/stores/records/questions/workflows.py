@@ -16,8 +16,7 @@ _COUNTED: Final = f"""
     if(succeeded + failed = 0, NULL, succeeded / (succeeded + failed)) AS success_rate,
     if(succeeded + failed = 0, NULL, countIf(fell_back AND status != 'CANCELLED')
         / (succeeded + failed)) AS fallback_rate,
-    groupArray(duration_ms) AS took,
-    {nearest_rank("took", 50)} AS p50_ms, {nearest_rank("took", 95)} AS p95_ms
+    {nearest_rank("duration_ms", 50)} AS p50_ms, {nearest_rank("duration_ms", 95)} AS p95_ms
 """
 _SHOWN: Final = """ended, succeeded, failed, cancelled, fallen AS fell_back, in_review,
     success_rate, fallback_rate, p50_ms, p95_ms"""
