@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.configured import opening_limits, spans_of
-from gateway.assembly.dashboard import dashboard_of
+from gateway.assembly.dashboard import Surroundings, dashboard_of
 from gateway.assembly.governing import Measurable, audit_tokens, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
 from gateway.assembly.lineages import lineages_of
@@ -311,6 +311,7 @@ def _services(
     """What the borders reach."""
     parts, row, registry = _board_parts(ground), kept.row, kept.registry
     records = records_of(ground.settings, outbox, metrics=ground.metrics)
+    around = Surroundings(ground.settings.data_dir, ground.metrics)
     open_now = OpenSessions(ground.store, kept.driver.find)
     audit_tokens(kept.tokens, parts.audit)
     board = board_of(ground.settings, parts, registry=registry, workflows=kept.workflows)
@@ -327,7 +328,7 @@ def _services(
         board=board,
         rollouts=kept.rolling.rollouts,
         records=records,
-        dashboard=dashboard_of(records, sessions, open_now=open_now, registry=registry, row=row),
+        dashboard=dashboard_of(records, sessions, open_now=open_now, row=row, around=around),
         lineages=lineages_of(ground.settings, sessions, driver=kept.driver, records=records),
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),

@@ -67,7 +67,7 @@ class RowParts:
         self.signs = Signs(registry, clock, everybody=registry.instances)
         self.intake: Intake | None = None
         self.clock = clock
-        self._registry = registry
+        self.registry = registry
         parameters.on_change = lambda: self.admission.renew(self._rules_of)
 
     def book(self, store: Store, *, durable: Durable, audit: AuditLog) -> ParameterBook:
@@ -79,11 +79,11 @@ class RowParts:
 
     def targets(self) -> tuple[TargetView, ...]:
         """How each instance stands now."""
-        return self.views.of(self._registry.instances(), at_ms=self.clock.now_ms())
+        return self.views.of(self.registry.instances(), at_ms=self.clock.now_ms())
 
     def _rules_of(self, wish: Wish) -> Rules:
         """What holds for this wish now; the old rules, when its instance has left."""
-        target = self._registry.instance(wish.instance)
+        target = self.registry.instance(wish.instance)
         return self.parameters.rules_for(target) if target is not None else wish.rules
 
     def lead(self, openings: Openings) -> None:
@@ -95,7 +95,7 @@ class RowParts:
 
     def executors(self, driver: Driver, contexts: ContextMaker, *, settings: Settings) -> Executors:
         """The driver's hands over this row; the driver has them afterwards."""
-        grace, registry = settings.grace, self._registry
+        grace, registry = settings.grace, self.registry
         absence = Absence(
             registry,
             self.clock,

@@ -240,6 +240,7 @@ async def close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     await gateway.prober.close()
     await gateway.services.drills.close()
     await gateway.rewarding.close()
+    await gateway.services.dashboard.close()
     await gateway.services.records.close()
     gateway.outbox.stop()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -60,6 +60,7 @@ class _Asked:
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     rules: Path | None = None
+    tenant: str = ""
 
     def compared(self) -> "Compared":
         from acp_spec.bindings.errors import error
@@ -167,13 +168,23 @@ def contribution(
     chain: Annotated[
         bool, typer.Option(help="What follows a step depends on that step alone.")
     ] = False,
+    tenant: Annotated[str, typer.Option(help="Of this tenant's sessions only.")] = "",
     seed: Seed = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """How much of the change of the mean reward is due to which component; 8 when not enough of the
     sessions have counterparts to tell."""
     out = Output(json=as_json)
-    asked = _Asked(source, baseline, new, workflow, tuple(ignore or ()), tuple(only or ()), rules)
+    asked = _Asked(
+        source,
+        baseline,
+        new,
+        workflow,
+        tuple(ignore or ()),
+        tuple(only or ()),
+        rules,
+        tenant,
+    )
     with reporting(out):
         found = _contribution(out, asked, reward=reward, seed=seed, chain=chain)
         _show_contribution(out, found)
@@ -195,8 +206,8 @@ def _contribution(
     check_reward(reward)
     compared = asked.compared()
     both = (
-        window(asked.baseline, "--baseline", workflow=asked.workflow),
-        window(asked.new, "--new", workflow=asked.workflow),
+        window(asked.baseline, "--baseline", workflow=asked.workflow, tenant=asked.tenant),
+        window(asked.new, "--new", workflow=asked.workflow, tenant=asked.tenant),
     )
     records = Records(asked.source, asked.rules)
     samples: tuple[list[SessionSample], list[SessionSample]] = ([], [])

@@ -1,7 +1,7 @@
 """Windows as a person writes them, and the records of a folder sorted into them.
 
 `since=2026-11-01,until=2026-11-08T12:00:00Z,workflow=hotline,component=fees@1.2.0`: all parts
-optional, `component` repeatable. What is left out is counted with its reason.
+optional (`tenant`, too), `component` repeatable. What is left out is counted with its reason.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,19 @@ EXAMPLE = "since=2026-11-01,until=2026-11-08T12:00:00Z,workflow=hotline,componen
 INSTALL = "pip install 'acp-decision-gateway[insight]'"
 
 
-def window(text: str, option: str, *, workflow: str = "") -> "Window":
+def window(text: str, option: str, *, workflow: str = "", tenant: str = "") -> "Window":
     """What `text` means, `workflow` where it names none; INVALID_REQUEST says why it is none."""
     from gateway.insight.windows import Window
 
     times: dict[str, int] = {}
+    named = {"workflow": workflow, "tenant": tenant}
     versions: dict[str, str] = {}
     for part in filter(None, (one.strip() for one in text.split(","))):
         name, _, value = part.partition("=")
         if name in ("since", "until"):
             times[f"{name}_ms"] = _time_ms(value, option)
-        elif name == "workflow" and value:
-            workflow = value
+        elif name in named and value:
+            named[name] = value
         elif name == "component" and all(value.partition("@")):
             component, _, versions[component] = value.partition("@")
         else:
@@ -42,8 +43,8 @@ def window(text: str, option: str, *, workflow: str = "") -> "Window":
     return Window(
         since_ms=times.get("since_ms"),
         until_ms=times.get("until_ms"),
-        workflow=workflow,
         versions=versions,
+        **named,
     )
 
 

@@ -24,11 +24,13 @@ class LeftOut(enum.Enum):
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """`since_ms <= opened < until_ms` (None: no bound). `workflow`: a name, or name@version.
+    `tenant`: whose sessions; empty: everybody's.
     `versions`: component -> version; each of them served in the session, and no other version."""
 
     since_ms: int | None = None
     until_ms: int | None = None
     workflow: str = ""
+    tenant: str = ""
     versions: dict[str, str] = {}
 
     def left_out(self, one: Trajectory) -> LeftOut | None:
@@ -61,6 +63,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     def concerns(self, one: Trajectory) -> bool:
         """Whether it is of this workflow, and only these versions of these components served it."""
         name = one.workflow.partition("@")[0]
+        if self.tenant and self.tenant != one.tenant:
+            return False
         if self.workflow and self.workflow not in (one.workflow, name):
             return False
         return all(served(one, name) == {version} for name, version in self.versions.items())

@@ -147,6 +147,24 @@ class Spreads(_Family[Spread]):
                 yield shown, below, _exemplar(*held)
 
 
+class Labelled(Collector):
+    """Gauges by one label, asked for at each scrape; what is not there is not told."""
+
+    def __init__(
+        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, float]]
+    ) -> None:
+        self._name = name
+        self._help = help_text
+        self._label = label
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(self._name, self._help, labels=(self._label,))
+        for value, figure in list(self._read().items())[:CHILDREN_MAX]:
+            family.add_metric((value,), figure)
+        yield family
+
+
 class Figures(Collector):
     """Gauges by component and figure, asked for at each scrape; what is not there is not told."""
 

@@ -16,6 +16,7 @@ from gateway.telemetry.instruments import (
     Counts,
     Example,
     Figures,
+    Labelled,
     Spread,
     Spreads,
     Tallies,
@@ -229,6 +230,12 @@ class Metrics:
     ) -> None:
         """Gauges by component and figure, whichever there are when somebody scrapes."""
         self.registry.register(Figures(f"acp_{name}", help_text, read=read))
+
+    def watch_labelled(
+        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, float]]
+    ) -> None:
+        """Gauges of one name by a label whose values are known only when somebody scrapes."""
+        self.registry.register(Labelled(f"acp_{name}", help_text, label=label, read=read))
 
     def watch_by(
         self, name: str, help_text: str, *, label: str, reads: dict[str, Callable[[], float]]

@@ -21,6 +21,7 @@ from gateway.runtime.dashboard.answers import (
     DashboardOverview,
     DashboardSessions,
     DashboardWorkflow,
+    GoldenSignals,
 )
 from gateway.runtime.dashboard.one_session import DashboardSession
 from gateway.transports.http_request import HttpRequest, count, query_values
@@ -45,6 +46,14 @@ _FILTERS: Final = (
 
 class OverviewAsked(msgspec.Struct, frozen=True, kw_only=True):
     window_ms: int
+    workflow: str = ""
+
+
+class SignalsAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """`until`: where the window ends; 0: now."""
+
+    window_ms: int
+    until: int = 0
     workflow: str = ""
 
 
@@ -74,6 +83,14 @@ DASHBOARD_ROUTES: Final[tuple[Route, ...]] = (
         path="/v1/dashboard/overview",
         query=("window_ms", "workflow"),
         response=DashboardOverview,
+        scope="operate",
+    ),
+    Route(
+        name="dashboard_signals",
+        method="GET",
+        path="/v1/dashboard/signals",
+        query=("window_ms", "until", "workflow"),
+        response=GoldenSignals,
         scope="operate",
     ),
     Route(
@@ -120,6 +137,18 @@ async def dashboard_overview(caller: Caller, asked: OverviewAsked) -> Done:
     return Done(
         await caller.services.dashboard.overview(
             caller.principal, window_ms=asked.window_ms, workflow=asked.workflow
+        )
+    )
+
+
+async def dashboard_signals(caller: Caller, asked: SignalsAsked) -> Done:
+    """The four golden signals of a window: what `/metrics` counts, as a query."""
+    return Done(
+        await caller.services.dashboard.signals(
+            caller.principal,
+            window_ms=asked.window_ms,
+            until=asked.until,
+            workflow=asked.workflow,
         )
     )
 
@@ -232,6 +261,16 @@ def _overview(request: HttpRequest, limits: HttpLimits) -> OverviewAsked:
     )
 
 
+def _signals(request: HttpRequest, limits: HttpLimits) -> SignalsAsked:
+    values = query_values(request.query, ("window_ms", "until", "workflow"))
+    workflow, until = values.get("workflow", ""), values.get("until", "")
+    return SignalsAsked(
+        window_ms=_window_ms(values),
+        until=_time_ms(until, "query until") if until else 0,
+        workflow=_name(workflow, "query workflow") if workflow else "",
+    )
+
+
 def _named(request: HttpRequest, limits: HttpLimits) -> NamedAsked:
     values = query_values(request.query, ("window_ms",))
     return NamedAsked(name=_name(request.params[0], "path name"), window_ms=_window_ms(values))
@@ -263,6 +302,7 @@ def _nothing(request: HttpRequest, limits: HttpLimits) -> calls.Empty:
 DASHBOARD_OPERATIONS: Final[Mapping[str, Operation]] = {
     "dashboard_live": dashboard_live,
     "dashboard_overview": dashboard_overview,
+    "dashboard_signals": dashboard_signals,
     "dashboard_workflow": dashboard_workflow,
     "dashboard_component": dashboard_component,
     "dashboard_sessions": dashboard_sessions,
@@ -271,6 +311,7 @@ DASHBOARD_OPERATIONS: Final[Mapping[str, Operation]] = {
 DASHBOARD_BUILDERS: Final[Mapping[str, Builder]] = {
     "dashboard_live": _nothing,
     "dashboard_overview": _overview,
+    "dashboard_signals": _signals,
     "dashboard_workflow": _named,
     "dashboard_component": _named,
     "dashboard_sessions": _sessions,

@@ -5,15 +5,15 @@ All times are milliseconds since the epoch. Names are those of docs/dashboard.md
 
 import msgspec
 
+from gateway.insight.signals import ComponentSignals, WorkflowSignals
 from gateway.runtime.dashboard.open_sessions import OpenCount
+from gateway.runtime.dashboard.variance import WINDOW, ContributionVariance
 from gateway.stores.records.questions.components import AttemptFigures, Blame
 from gateway.stores.records.questions.errors import ErrorReason
 from gateway.stores.records.questions.quality import Judged
 from gateway.stores.records.questions.series import SeriesPoint
 from gateway.stores.records.questions.sessions import SessionItem
 from gateway.stores.records.questions.workflows import WorkflowFigures
-
-WINDOW = {"from_ms": "from", "to_ms": "to"}
 
 
 class RecordsStanding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,6 +75,7 @@ class DashboardSignals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     success_rate: float | None = None
     p95_ms: int | None = None
     worst_fallback: WorstFallback | None = None
+    contribution_variance: ContributionVariance | None = None
 
 
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -142,6 +143,19 @@ class DashboardComponent(
     actions: tuple[AttemptFigures, ...] = ()
     series: tuple[SeriesPoint, ...] = ()
     errors: tuple[ErrorReason, ...] = ()
+
+
+class GoldenSignals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=WINDOW):
+    """The four signals as queries: what `/metrics` counts, of the sessions that ended in a window.
+
+    Workflows by their versions. Components with the highest fallback rate first.
+    """
+
+    from_ms: int
+    to_ms: int
+    workflows: tuple[WorkflowSignals, ...] = ()
+    components: tuple[ComponentSignals, ...] = ()
+    contribution_variance: ContributionVariance | None = None
 
 
 class DashboardSessions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -21,11 +21,13 @@ from gateway.runtime.dashboard.answers import (
     DashboardOverview,
     DashboardSessions,
     DashboardWorkflow,
+    GoldenSignals,
 )
 from gateway.runtime.dashboard.figures import Figures, standing
 from gateway.runtime.dashboard.listing import merged, wants_ended, wants_open
 from gateway.runtime.dashboard.one_session import DashboardSession, session_page
 from gateway.runtime.dashboard.open_sessions import Found, OpenSessions
+from gateway.runtime.dashboard.variance import Compute, Variances
 from gateway.runtime.principal import Principal
 from gateway.runtime.records import Records
 from gateway.runtime.target_views import TargetView
@@ -51,6 +53,7 @@ class DashboardParts:
     open_now: OpenSessions
     components: Callable[[], Iterable[Component]]
     targets: Callable[[], Iterable[TargetView]]
+    compute: Compute
     clock: Clock
 
 
@@ -59,7 +62,12 @@ class Dashboard:
 
     def __init__(self, parts: DashboardParts) -> None:
         self._parts = parts
-        self._figures = Figures(parts.records, parts.open_now)
+        self.variances = Variances(parts.compute, parts.clock)
+        self._figures = Figures(parts.records, parts.open_now, variances=self.variances)
+
+    async def close(self) -> None:
+        """Break off what is computed beside."""
+        await self.variances.close()
 
     async def overview(
         self, principal: Principal, *, window_ms: int, workflow: str
@@ -67,6 +75,15 @@ class Dashboard:
         return await self._figures.overview(
             self._span(principal, window_ms=window_ms, workflow=workflow)
         )
+
+    async def signals(
+        self, principal: Principal, *, window_ms: int, until: int, workflow: str
+    ) -> GoldenSignals:
+        """Of a window that ends at `until`; 0: now."""
+        span = self._span(principal, window_ms=window_ms, workflow=workflow)
+        if until:
+            span = msgspec.structs.replace(span, from_ms=until - window_ms, to_ms=until)
+        return await self._figures.signals(span)
 
     async def workflow(
         self, principal: Principal, *, name: str, window_ms: int

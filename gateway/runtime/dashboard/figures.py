@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+from gateway.insight.signals import ComponentSignals, WorkflowSignals
 from gateway.runtime.dashboard.answers import (
     ComponentRow,
     DashboardComponent,
@@ -14,10 +15,12 @@ from gateway.runtime.dashboard.answers import (
     DashboardSignals,
     DashboardTotals,
     DashboardWorkflow,
+    GoldenSignals,
     RecordsStanding,
     WorstFallback,
 )
 from gateway.runtime.dashboard.open_sessions import OpenSessions
+from gateway.runtime.dashboard.variance import ContributionVariance, VarianceAsked, Variances
 from gateway.runtime.records import Records
 from gateway.stores.records.questions import (
     components,
@@ -66,9 +69,10 @@ def step_of(span: Span) -> int:
 class Figures:
     """Asks for one gateway."""
 
-    def __init__(self, records: Records, open_now: OpenSessions) -> None:
+    def __init__(self, records: Records, open_now: OpenSessions, *, variances: Variances) -> None:
         self._records = records
         self._open = open_now
+        self._variances = variances
 
     async def overview(self, span: Span) -> DashboardOverview:
         """All of a window, or one workflow of it."""
@@ -94,10 +98,48 @@ class Figures:
                 success_rate=all_of_it.success_rate,
                 p95_ms=all_of_it.p95_ms,
                 worst_fallback=_worst(blamed),
+                contribution_variance=self._variance(span, rows),
             ),
             series=tuple(points),
             workflows=tuple(row for row in rows if row.name),
             components=_with_blame(attempts, blamed),
+        )
+
+    async def signals(self, span: Span) -> GoldenSignals:
+        """The four signals, of sessions as metrics count them."""
+        rows, blamed = await asyncio.gather(
+            self._records.rows(workflows.by_version(span)),
+            self._records.rows(components.blame(span)),
+        )
+        return GoldenSignals(
+            from_ms=span.from_ms,
+            to_ms=span.to_ms,
+            workflows=tuple(sorted(map(_signals, rows), key=lambda one: one.workflow)),
+            components=tuple(
+                ComponentSignals(
+                    component=one.name,
+                    sessions=one.sessions,
+                    fallbacks=one.fallbacks,
+                    fallback_rate=one.fallbacks / one.sessions,
+                )
+                for one in blamed
+            ),
+            contribution_variance=self._variance(span, rows),
+        )
+
+    def _variance(self, span: Span, rows: list[WorkflowFigures]) -> ContributionVariance | None:
+        """Of the busiest workflow; nothing where none ended."""
+        busiest = next((row.name for row in rows if row.name), "")
+        if not busiest:
+            return None
+        return self._variances.told(
+            VarianceAsked(
+                tenant=span.tenant,
+                workflow=busiest,
+                from_ms=2 * span.from_ms - span.to_ms,
+                middle_ms=span.from_ms,
+                to_ms=span.to_ms,
+            )
         )
 
     async def workflow(self, span: Span) -> DashboardWorkflow:
@@ -154,6 +196,18 @@ def _totals(row: WorkflowFigures, *, opened: int) -> DashboardTotals:
         cancelled=row.cancelled,
         fell_back=row.fell_back,
         in_review=row.in_review,
+    )
+
+
+def _signals(row: WorkflowFigures) -> WorkflowSignals:
+    assert row.p95_ms is not None, "a version is in the answer because something of it ended"
+    return WorkflowSignals(
+        workflow=f"{row.name}@{row.version}" if row.version else row.name,
+        succeeded=row.succeeded,
+        failed=row.failed,
+        cancelled=row.cancelled,
+        success_rate=row.success_rate,
+        p95_ms=row.p95_ms,
     )
 
 

@@ -38,6 +38,7 @@ from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.dashboard.dashboard import Dashboard, DashboardParts
 from gateway.runtime.dashboard.open_sessions import OpenSessions
+from gateway.runtime.dashboard.variance import Computed, VarianceAsked
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
@@ -320,6 +321,10 @@ def _no_records() -> Records:
     return Records(launch, cluster=lambda: None, most=Limits, on_start=lambda: None)
 
 
+async def _nothing_computed(asked: VarianceAsked) -> Computed:
+    return Computed(reason="nothing is computed here")
+
+
 class House:
     """All services, with what tests turn and look at."""
 
@@ -389,6 +394,7 @@ class House:
                 open_now=OpenSessions(store, lambda session_id: None),
                 components=self.components.list,
                 targets=lambda: (),
+                compute=_nothing_computed,
                 clock=self.clock,
             )
         )
