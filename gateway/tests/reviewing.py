@@ -5,6 +5,7 @@ What is wrong in it is put up for review.
 """
 
 import json
+from time import monotonic
 from typing import Any, Final
 
 from gateway.runtime.tokens import TokenRequest
@@ -26,6 +27,8 @@ BALANCE: Final = json.dumps(
 )
 HONEST: Final = "The balance is £1,250.10."
 INVENTED: Final = "The balance is £1,350.10."
+PUT_UP_S: Final = 30.0
+"""The record is made within a moment of the end; a busy machine takes longer."""
 SOURCES: Final = ("balance", "currency")
 TOKENS: Final = {
     "everything": TokenRequest(scopes=("admin",)),
@@ -90,6 +93,14 @@ class Reviewer:
         reply = self._client.post("/v1/sessions", body, **headers)
         assert reply.json["status"] == "SUCCEEDED", reply.text
         return str(reply.json["session_id"])
+
+    def put_up(self, said: str) -> str:
+        """A session that has said this, once it waits for a review."""
+        session_id = self.tell(said)
+        deadline = monotonic() + PUT_UP_S
+        while self.get(f"/v1/reviews/{session_id}").status != 200:
+            assert monotonic() < deadline, f"{session_id} was not put up"
+        return session_id
 
     def queue(self) -> Any:
         return self.get("/v1/reviews").json

@@ -87,3 +87,12 @@ export function visible(text: string): string {
     return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
 }
+
+/** JSON text as a reader wants it: escaped letters as letters; what is hidden stays visible. */
+export function readable(json: string): string {
+  const plain = json.replace(/\\(\\|u([0-9a-fA-F]{4}))/g, (whole, _, code: string | undefined) => {
+    const unit = code === undefined ? 0 : parseInt(code, 16);
+    return unit >= 0xa0 ? String.fromCharCode(unit) : whole;
+  });
+  return visible(plain);
+}

@@ -1,6 +1,10 @@
 // Every page in one table: which hash leads there, its title, its place in the navigation.
 // A page is one file in `pages/` and one line here; `{}` takes one segment.
 import type { ComponentType } from "preact";
+import { Annotate } from "../pages/annotate";
+import { Lineage } from "../pages/lineage";
+import { LineageDifference } from "../pages/lineage_difference";
+import { LineageOf } from "../pages/lineage_run";
 import { ComponentPage } from "../pages/component";
 import { Overview } from "../pages/overview";
 import { SessionPage } from "../pages/session";
@@ -28,6 +32,10 @@ export const ROUTES: readonly Route[] = [
   { pattern: "sessions/{}", title: ([id]) => `Session ${id}`, page: SessionPage },
   { pattern: "workflows/{}", title: ([name]) => `Workflow ${name}`, page: WorkflowPage },
   { pattern: "components/{}", title: ([name]) => `Component ${name}`, page: ComponentPage },
+  { pattern: "annotate", title: () => "Annotate", page: Annotate, link: "Annotate" },
+  { pattern: "lineage", title: () => "Lineage", page: Lineage, link: "Lineage" },
+  { pattern: "lineage/{}", title: ([id]) => `Lineage of ${id}`, page: LineageOf },
+  { pattern: "lineage/{}/against/{}", title: () => "Two runs", page: LineageDifference },
 ];
 
 /** The route of a place and what its names are; null where there is no such page. */
