@@ -77,6 +77,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One attempt of one call. A call taken over or refused before sending has one row too.
 
     `service_ms`: from the moment its bytes were written, without any waiting in the gateway.
+    `secret_paths`: where the card declares secrets, JSON Pointers into `{arguments, output}`.
     """
 
     call_id: str
@@ -112,6 +113,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     late: bool = False
     arguments_mapped: tuple[MappedValue, ...] = ()
     output_mapped: tuple[MappedValue, ...] = ()
+    secret_paths: tuple[str, ...] = ()
 
     @property
     def queued_at_ms(self) -> int:

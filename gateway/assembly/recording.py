@@ -137,6 +137,8 @@ def _launch(settings: Settings) -> Launch:
             tick_ms=settings.records.tick_ms,
             verify_every_ms=settings.records.verify_every_ms,
             log_level=settings.log.level.value,
+            secret_fields=settings.secrets.fields,
+            secret_patterns=settings.secrets.patterns,
         )
         process = await asyncio.create_subprocess_exec(
             sys.executable,

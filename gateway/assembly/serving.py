@@ -20,6 +20,7 @@ import uvloop
 from acp_spec.model.errors import AcpFailure
 from acp_spec.sdk.cli import Exit
 from gateway.assembly.building import Gateway, build
+from gateway.assembly.masking import masker_of
 from gateway.config.records import RecordsStart
 from gateway.config.settings import Settings
 from gateway.runtime.embedding import ModelUnusable
@@ -55,7 +56,7 @@ log = get_log("gateway")
 
 def serve(settings: Settings) -> int:
     """Serve until told to stop; the process's exit code."""
-    configure_logs(settings.log.level.value, sys.stderr)
+    configure_logs(settings.log.level.value, sys.stderr, masker=masker_of(settings))
     try:
         gateway = build(settings)
     except StoreError as problem:

@@ -57,7 +57,12 @@ def serve(
         _print(out, loaded)
         return
     from gateway.assembly import serve as serve_gateway
+    from gateway.assembly.masking import masker_of
 
+    try:
+        masker_of(loaded.settings, loaded.sources)
+    except SettingsError as problem:
+        wrong_use(out, "\n".join(f"settings: {found}" for found in problem.problems))
     raise typer.Exit(serve_gateway(loaded.settings))
 
 

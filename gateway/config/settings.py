@@ -23,6 +23,7 @@ from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.networks import LOOPBACK_NETWORKS, Network, parse_network
 from gateway.config.records import RecordsSettings
 from gateway.config.rewards import RewardSettings
+from gateway.config.secrets import SecretsSettings
 from gateway.config.section import Section
 from gateway.config.semantics import SemanticsSettings
 
@@ -409,6 +410,7 @@ class Settings(Section):
     semantics: SemanticsSettings = SemanticsSettings()
     rewards: RewardSettings = RewardSettings()
     records: RecordsSettings = RecordsSettings()
+    secrets: SecretsSettings = SecretsSettings()
 
     @property
     def is_loopback(self) -> bool:

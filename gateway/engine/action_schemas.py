@@ -1,11 +1,13 @@
 """What a card's schemas say about a call: arguments before it is sent, output before it counts.
 
 Arguments that break `input_schema` are never sent (EXE-006); output that breaks `output_schema` is
-a CONTRACT_VIOLATION of the component, whatever it did (EXE-005).
+a CONTRACT_VIOLATION of the component, whatever it did (EXE-005). What they declare as secret goes
+along with the call, so that whoever shows its record masks it, also when the card is long gone.
 """
 
 from acp_spec.bindings.errors import error
 from acp_spec.codec.schema_check import mismatch
+from acp_spec.codec.secret_schema import declared_secrets, pointer_of
 from acp_spec.model.card import Action
 from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.errors import AcpError, Reason
@@ -37,3 +39,15 @@ def output_problem(action: Action | None, output: bytes, *, did: SideEffect) -> 
         return None
     message = f"the output of {action.name} does not fit its output_schema: {fault}"
     return error(Reason.CONTRACT_VIOLATION, message, side_effect=did, boundary=Boundary.COMPONENT)
+
+
+def secret_paths(action: Action | None) -> tuple[str, ...]:
+    """Where the card's schemas declare secrets: JSON Pointers into `{arguments, output}`."""
+    if action is None:
+        return ()
+    schemas = (("arguments", action.input_schema), ("output", action.output_schema))
+    return tuple(
+        pointer_of(payload, path)
+        for payload, schema in schemas
+        for path in sorted(declared_secrets(bytes(schema)))
+    )

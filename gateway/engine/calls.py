@@ -19,7 +19,7 @@ from acp_spec.model.ids import body_digest, call_id
 from acp_spec.model.payload import ABSENT, payload
 from acp_spec.model.plan import SubGoal
 from gateway.engine import pins, requests
-from gateway.engine.action_schemas import arguments_problem
+from gateway.engine.action_schemas import arguments_problem, secret_paths
 from gateway.engine.argument_values import NOTHING_MAPPED, arguments_in_domain
 from gateway.engine.catalog import Catalog, Offer
 from gateway.engine.definition import Step
@@ -231,6 +231,7 @@ def _created(state: SessionState, intent: Intent, *, world: World) -> CallCreate
         retry_of=entry.retry_of.get(goal, ""),
         mapped=intent.mapped.values,
         in_domain=intent.mapped.in_domain,
+        secret_paths=secret_paths(_action(intent.offer, intent.action)),
     )
 
 

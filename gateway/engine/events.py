@@ -89,7 +89,10 @@ class Opened(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Opened")
 
 
 class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="CallCreated"):
-    """One logical call with its exact request bytes (`body`: the request without `context`)."""
+    """One logical call with its exact request bytes (`body`: the request without `context`).
+
+    `secret_paths`: where the card declares secrets, JSON Pointers into `{arguments, output}`.
+    """
 
     call_id: str
     step: str
@@ -114,6 +117,7 @@ class CallCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="Cal
     manual_key: str = ""
     mapped: tuple[MappedValue, ...] = ()
     in_domain: int = 0
+    secret_paths: tuple[str, ...] = ()
 
 
 class SubGoalEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="SubGoalEnded"):

@@ -14,7 +14,7 @@ from acp_spec.model.ids import body_digest, call_id
 from acp_spec.model.payload import ABSENT, is_absent, payload
 from acp_spec.model.session import ManualStep
 from gateway.engine import calls, pins
-from gateway.engine.action_schemas import arguments_problem
+from gateway.engine.action_schemas import arguments_problem, secret_paths
 from gateway.engine.argument_values import NOTHING_MAPPED, arguments_in_domain
 from gateway.engine.catalog import Offer
 from gateway.engine.events import CallCreated
@@ -81,6 +81,7 @@ def manual_call(state: SessionState, step: ManualStep, *, world: World) -> CallC
         manual_key=step.step_key,
         mapped=found.values,
         in_domain=found.in_domain,
+        secret_paths=secret_paths(action),
     )
 
 

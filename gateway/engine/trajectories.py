@@ -162,6 +162,7 @@ def _unsent_row(call: CallState) -> Attempt:
         retry_of=created.retry_of,
         queued_at=rfc3339(created.at_ms),
         arguments_mapped=created.mapped,
+        secret_paths=created.secret_paths,
     )
 
 
@@ -203,6 +204,7 @@ def _attempt_row(call: CallState, attempt: AttemptState) -> Attempt:
         retries_spent=ended.retries_spent if ended else 0,
         late=attempt.late is not None,
         arguments_mapped=created.mapped,
+        secret_paths=created.secret_paths,
         output_mapped=final.mapped if final else (),
     )
 

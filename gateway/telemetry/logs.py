@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
 
-from gateway.telemetry.masking import DEFAULT, MASK
+from gateway.telemetry.masking import DEFAULT, MASK, Masker
 
 LogValue = str | int | float | bool | None
 Fields = Mapping[str, LogValue]
@@ -67,6 +67,10 @@ class EventLog:
 class JsonFormatter(logging.Formatter):
     """One line of JSON per record: time, level, logger, event, then the fields."""
 
+    def __init__(self, masker: Masker = DEFAULT) -> None:
+        super().__init__()
+        self._masker = masker
+
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line, masked and bounded."""
         fields: Fields = getattr(record, FIELDS_ATTRIBUTE, {})
@@ -74,12 +78,14 @@ class JsonFormatter(logging.Formatter):
             "time": _rfc3339(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": mask_text(record.getMessage())[:VALUE_CHARACTERS_MAX],
+            "event": self._masker.text(record.getMessage())[:VALUE_CHARACTERS_MAX],
         }
-        line.update({name: mask(name, value) for name, value in fields.items()})
+        line.update(
+            {name: mask(name, value, masker=self._masker) for name, value in fields.items()}
+        )
         if record.exc_info is not None and record.exc_info[1] is not None:
             text = "".join(traceback.format_exception(record.exc_info[1]))
-            line["traceback"] = mask_text(text)[-TRACEBACK_CHARACTERS_MAX:]
+            line["traceback"] = self._masker.text(text)[-TRACEBACK_CHARACTERS_MAX:]
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -98,10 +104,10 @@ def bound(**fields: LogValue) -> Generator[None]:
         _bound.reset(token)
 
 
-def configure_logs(level: str, stream: TextIO) -> None:
+def configure_logs(level: str, stream: TextIO, *, masker: Masker = DEFAULT) -> None:
     """Send every logger of this process to `stream` as JSON lines; call once, at the start."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonFormatter())
+    handler.setFormatter(JsonFormatter(masker))
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
@@ -116,13 +122,13 @@ def configure_logs(level: str, stream: TextIO) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def mask(name: str, value: LogValue) -> LogValue:
+def mask(name: str, value: LogValue, *, masker: Masker = DEFAULT) -> LogValue:
     """The value as it may be written under that name."""
     if not isinstance(value, str):
         return value  # a figure such as tokens=12 is no secret
-    if value and (SECRET_NAME.search(name) or DEFAULT.named(name)):
+    if value and (SECRET_NAME.search(name) or masker.named(name)):
         return MASK
-    return mask_text(value)[:VALUE_CHARACTERS_MAX]
+    return masker.text(value)[:VALUE_CHARACTERS_MAX]
 
 
 def mask_text(text: str) -> str:

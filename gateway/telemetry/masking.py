@@ -4,22 +4,22 @@ Secret is what stands in a field that is called so (by name, path, or a card's s
 looks like a secret (`secret_shapes`). A field's value becomes `"***"`, whatever it was; inside a
 text `***` with the kind, unless the words before it say the kind. All else stays byte for byte, so
 JSON stays JSON, and what has no secret is the very same object. Masking twice changes nothing.
+What was secret in one place of a session can be hidden in all others (`values`, `known`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
+from acp_spec.codec.secret_schema import ANY_KEY, KeyPath
 from gateway.telemetry.json_walk import Malformed, decoded, encoded, pieces
 from gateway.telemetry.secret_names import (
-    ANY_KEY,
     DEFAULT_FIELDS,
     LOWER,
     WORD_CHARACTERS_MIN,
     FieldNames,
-    KeyPath,
     is_path,
 )
 from gateway.telemetry.secret_patterns import checked
@@ -38,6 +38,19 @@ NESTED_MAX: Final = 4
 
 ROUNDS_MAX: Final = 4
 
+KINDS: Final = tuple(shape.kind for shape in SHAPES)
+
+KNOWN_CHARACTERS_MIN: Final = 6
+"""Shorter values stand in other places by chance."""
+
+KNOWN_MAX: Final = 1_000
+
+Known = tuple[str, ...]
+"""Values that are secret wherever they stand."""
+
+NOTHING_KNOWN: Final[Known] = ()
+NOTHING: Final[frozenset[KeyPath]] = frozenset()
+
 _SAYS_NOTHING: Final = frozenset((b"null", b"true", b"false"))
 _MASKED: Final = re.compile(r"\*\*\*(?:\([a-z_]{1,40}\))?")
 
@@ -48,14 +61,20 @@ class Masker:
     __slots__ = ("_assigned", "_fields", "_looks", "_shapes")
 
     def __init__(
-        self, fields: tuple[str, ...] = DEFAULT_FIELDS, patterns: Mapping[str, str] | None = None
+        self, fields: Collection[str] = (), patterns: Mapping[str, str] | None = None
     ) -> None:
-        """`patterns`: further kinds, each a pattern; an empty one switches a known kind off.
+        """`fields`: further ones beside `DEFAULT_FIELDS`; `-name` takes one of those away.
 
-        Raises ValueError for a field or pattern that cannot be used, and says why.
+        `patterns`: further kinds, each a pattern; an empty one switches a known kind off. Raises
+        ValueError for what cannot be used, and says why.
         """
         given = patterns or {}
-        self._fields = FieldNames(fields)
+        unknown = [kind for kind, one in given.items() if not one and kind not in KINDS]
+        if unknown:
+            raise ValueError(
+                f"{unknown[0]}: no pattern, and no kind to switch off: {', '.join(KINDS)}"
+            )
+        self._fields = FieldNames(_fields(fields))
         self._shapes = (
             *(shape for shape in SHAPES if given.get(shape.kind) != ""),
             *(
@@ -69,26 +88,49 @@ class Masker:
         )
         self._assigned = _assignments(self._fields.names)
 
-    def json(self, data: bytes, declared: frozenset[KeyPath] = frozenset()) -> bytes:
+    def json(
+        self, data: bytes, declared: frozenset[KeyPath] = NOTHING, *, known: Known = NOTHING_KNOWN
+    ) -> bytes:
         """A JSON document without its secrets; `declared`: those that a schema names.
 
-        What is no JSON is masked as text.
+        `known`: values that are secret wherever they stand. What is no JSON is masked as text.
         """
-        if not self._may_hold(data) and not _may_declare(data, declared):
+        if not (self.may_hold(data) or _may_declare(data, declared) or _may_know(data, known)):
             return data
         if () in declared:
             return MASKED_FIELD
         try:
-            return self._changed(data, declared, nested=0)
+            return self._changed(data, declared, nested=0, known=known)
         except Malformed:
             text = data.decode("utf-8", "surrogateescape")
-            return self.text(text).encode("utf-8", "surrogateescape")
+            return self.text(text, known=known).encode("utf-8", "surrogateescape")
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, *, known: Known = NOTHING_KNOWN) -> str:
         """A text without its secrets: what looks like one, and what stands behind a secret name."""
-        if not self._may_hold(text.encode("utf-8", "surrogatepass")):
+        for value in known:
+            if value in text:
+                text = text.replace(value, MASK)
+        if not self.may_hold(text.encode("utf-8", "surrogatepass")):
             return text
         return self._text(text)
+
+    def values(self, data: bytes, declared: frozenset[KeyPath] = NOTHING) -> Known:
+        """What stands in a document's secret fields, where it is long enough to be known again."""
+        may_have = self._fields.may_be_in(data) or b"\\u" in data
+        if not may_have and not _may_declare(data, declared):
+            return ()
+        found: dict[str, None] = {}
+        try:
+            for piece in pieces(data, lambda keys: self._is_secret(keys, declared)):
+                if piece.is_whole or () in declared:
+                    found |= dict.fromkeys(_scalars(data[piece.start : piece.end]))
+        except Malformed:
+            pass  # a text has no fields
+        return tuple(sorted(found, key=len, reverse=True))[:KNOWN_MAX]
+
+    def may_hold(self, data: bytes) -> bool:
+        """A few fast searches over all of it. False only where nothing would be masked."""
+        return b"\\u" in data or b"\\/" in data or self._may_hold(data)
 
     def named(self, name: str) -> bool:
         """Whether a field of this name is secret, wherever it stands."""
@@ -97,8 +139,7 @@ class Masker:
     # ---- whether to look at all ------------------------------------------------------------------
 
     def _may_hold(self, data: bytes) -> bool:
-        """A few fast searches over all of it. False only where nothing would be masked."""
-        if b"\\u" in data or b"\\/" in data or self._fields.may_be_in(data):
+        if self._fields.may_be_in(data):
             return True
         lower = data.translate(LOWER)
         for needs, may_hold in self._looks:
@@ -132,7 +173,9 @@ class Masker:
 
     # ---- JSON ------------------------------------------------------------------------------------
 
-    def _changed(self, data: bytes, declared: frozenset[KeyPath], *, nested: int) -> bytes:
+    def _changed(
+        self, data: bytes, declared: frozenset[KeyPath], *, nested: int, known: Known
+    ) -> bytes:
         """The document with its secrets replaced. Raises Malformed."""
         try:
             msgspec.json.decode(data, type=msgspec.Raw)  # `pieces` alone takes more for JSON
@@ -142,7 +185,7 @@ class Masker:
         done = 0
         for piece in pieces(data, lambda keys: self._is_secret(keys, declared)):
             said = data[piece.start : piece.end]
-            instead = self._instead(said, nested, is_secret=piece.is_whole)
+            instead = self._instead(said, nested, is_secret=piece.is_whole, known=known)
             if instead is not said:
                 parts += (data[done : piece.start], instead)
                 done = piece.end
@@ -153,32 +196,60 @@ class Masker:
             bool(declared) and any(is_path(path, keys) for path in declared)
         )
 
-    def _instead(self, said: bytes, nested: int, *, is_secret: bool) -> bytes:
+    def _instead(self, said: bytes, nested: int, *, is_secret: bool, known: Known) -> bytes:
         """What stands instead of one piece; the same object where it may stay."""
         if is_secret:
             return said if said in _SAYS_NOTHING else MASKED_FIELD
         if said[:1] != b'"':
-            return self._number(said)
+            return self._number(said, known)
         text = decoded(said)
-        masked = self._string(text, nested)
+        masked = self._string(text, nested, known=known)
         return said if masked == text else encoded(masked)
 
-    def _number(self, said: bytes) -> bytes:
+    def _number(self, said: bytes, known: Known) -> bytes:
+        if known and said.decode("ascii", "replace") in known:
+            return MASKED_FIELD
         if not said.isdigit() or len(said) < CARD_DIGITS_MIN:
             return said
         text = said.decode()
         masked = self._text(text)
         return said if masked == text else encoded(masked)
 
-    def _string(self, text: str, nested: int) -> str:
+    def _string(self, text: str, nested: int, *, known: Known) -> str:
         """A string of a document, which may itself hold a document."""
         if nested < NESTED_MAX and text[:1] in ("{", "["):
             try:
                 inner = text.encode()
-                return self._changed(inner, frozenset(), nested=nested + 1).decode()
+                return self._changed(inner, NOTHING, nested=nested + 1, known=known).decode()
             except (Malformed, UnicodeEncodeError):
                 pass
-        return self._text(text)
+        return self.text(text, known=known)
+
+
+def _fields(given: Collection[str]) -> tuple[str, ...]:
+    """The usual fields and the given ones, without those taken away."""
+    away = {field[1:] for field in given if field.startswith("-")}
+    unknown = away.difference(DEFAULT_FIELDS)
+    if unknown:
+        raise ValueError(f"-{min(unknown)}: no usual name, so there is nothing to take away")
+    wanted = dict.fromkeys((*DEFAULT_FIELDS, *(one for one in given if not one.startswith("-"))))
+    return tuple(one for one in wanted if one not in away)
+
+
+def _scalars(value: bytes) -> Iterator[str]:
+    """The strings and numbers of a value, long enough not to be met by chance."""
+    for piece in pieces(value, lambda _keys: False):
+        said = value[piece.start : piece.end]
+        text = decoded(said) if said[:1] == b'"' else said.decode()
+        if len(text) >= KNOWN_CHARACTERS_MIN and not _MASKED.fullmatch(text):
+            yield text
+
+
+def _may_know(data: bytes, known: Known) -> bool:
+    """What JSON must write otherwise has a backslash."""
+    return bool(known) and (
+        b"\\" in data or any(one.encode("utf-8", "surrogatepass") in data for one in known)
+    )
 
 
 def _may_declare(data: bytes, declared: frozenset[KeyPath]) -> bool:

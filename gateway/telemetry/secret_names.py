@@ -1,17 +1,14 @@
-"""Which fields are secret: by their names, by paths, and by what a schema declares. Pure.
+"""Which fields are secret, by their names and by paths. Pure.
 
 A name holds as the end of a key, however the key is written (`userPassword`, `x-api-key`), with
 numbers behind it (`password2`). Short ones hold as a whole word only: `pin`, but not `spin`.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Final
 
-import msgspec
-
-KeyPath = tuple[str, ...]
-"""Keys from the root to a value, levels of arrays left out; `*` is any key."""
+from acp_spec.codec.secret_schema import ANY_KEY, KeyPath
 
 DEFAULT_FIELDS: Final = (
     *("password", "passwords", "passwd", "passphrase", "pwd", "password_hash"),
@@ -21,13 +18,11 @@ DEFAULT_FIELDS: Final = (
     *("pin", "cvv", "cvc", "otp", "ssn", "card_number"),
 )
 
-ANY_KEY: Final = "*"
 SEPARATORS: Final = b"_-. "
 WORD_CHARACTERS_MIN: Final = 5
 """From here on a name also holds at the end of a run of letters (`accesstoken`)."""
 
 KEYS_REMEMBERED_MAX: Final = 10_000
-SCHEMA_DEPTH_MAX: Final = 32
 
 LOWER: Final = bytes(byte + 32 if 65 <= byte <= 90 else byte for byte in range(256))
 _LAST_WORD: Final = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?=[0-9_\-. ]*$)", re.ASCII)
@@ -116,61 +111,3 @@ def _flat(name: str) -> str:
     """Small letters without separators, and without the numbers behind it."""
     encoded = name.encode("utf-8", "surrogatepass").translate(LOWER, SEPARATORS)
     return encoded.decode("utf-8", "surrogatepass").rstrip("0123456789")
-
-
-# ---- what a schema declares ----------------------------------------------------------------------
-
-Schema = dict[str, object]
-
-
-def declared_secrets(schema: bytes) -> frozenset[KeyPath]:
-    """Paths that a JSON Schema calls secret: `writeOnly`, `format: password`, `x-acp-secret`.
-
-    Local references are followed; what is no schema declares nothing.
-    """
-    try:
-        root: object = msgspec.json.decode(schema)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return frozenset()
-    return frozenset(_declared(root, root, keys=())) if isinstance(root, dict) else frozenset()
-
-
-def _declared(node: object, root: Schema, *, keys: KeyPath, seen: int = 0) -> Iterator[KeyPath]:
-    if not isinstance(node, dict) or seen > SCHEMA_DEPTH_MAX:
-        return
-    if (
-        node.get("writeOnly") is True
-        or node.get("x-acp-secret") is True
-        or node.get("format") == "password"
-    ):
-        yield keys
-        return
-    for below, part in _parts(node, root):
-        yield from _declared(part, root, keys=(*keys, *below), seen=seen + 1)
-
-
-def _parts(node: Schema, root: Schema) -> Iterator[tuple[KeyPath, object]]:
-    """The schemas inside one, each with the key that leads there; none where it is the same."""
-    for name in ("properties", "patternProperties"):
-        properties = node.get(name)
-        if isinstance(properties, dict):
-            for key, part in properties.items():
-                yield (str(key) if name == "properties" else ANY_KEY,), part
-    yield (ANY_KEY,), node.get("additionalProperties")
-    for name in ("items", "contains", "if", "then", "else"):
-        yield (), node.get(name)
-    for name in ("allOf", "anyOf", "oneOf", "prefixItems"):
-        parts = node.get(name)
-        for part in parts if isinstance(parts, list) else ():
-            yield (), part
-    reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#"):
-        yield (), _at(root, reference)
-
-
-def _at(root: Schema, reference: str) -> object:
-    found: object = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, dict) else None
-    return found

@@ -23,6 +23,7 @@ from gateway.stores.records.http_face import HttpFace, Run, Statement
 from gateway.stores.records.lock import StoreHeld, hold
 from gateway.stores.records.order import Order, Ready
 from gateway.telemetry.logs import configure_logs, get_log
+from gateway.telemetry.masking import Masker
 
 EXIT_OK, EXIT_HELD, EXIT_NO_EXTRA = 0, 6, 7
 STORE_FOLDER: Final = "store"
@@ -39,7 +40,8 @@ def main() -> int:
     if not line:
         return EXIT_OK  # the parent was gone before it said anything
     order = msgspec.json.decode(line, type=Order)
-    configure_logs(order.log_level, sys.stderr)
+    masker = Masker(order.secret_fields, order.secret_patterns)
+    configure_logs(order.log_level, sys.stderr, masker=masker)
     directory = Path(order.records_dir)
     try:
         lock = hold(directory, wait_s=order.lock_wait_s)

@@ -4,7 +4,6 @@ Names are those of the columns in `migrations/`; a test holds the two against ea
 that came from outside are 64 bits wide there, so that no value of a peer's can refuse a batch.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -26,6 +25,8 @@ from acp_spec.model.trajectory import (
     Trajectory,
 )
 from gateway.engine.record_blame import of_record
+from gateway.stores.masked import MaskedAttempt
+from gateway.stores.row_hash import hash_of
 
 Scalar = str | int | float | bool | None
 Value = Scalar | Sequence[Scalar] | Mapping[str, str]
@@ -39,13 +40,7 @@ TEXT_CHARACTERS_MAX: Final = 16 * 1024
 
 TAGS_MAX: Final = 32
 _TAG = re.compile(r"(?<![\w#])#([^\W_][\w-]{0,63})")
-_HASH_BYTES = 8
 _LAST_MS = parse_rfc3339("2200-01-01T00:00:00Z") or 0
-
-
-def hash_of(data: bytes) -> int:
-    """64 bits that tell two values apart."""
-    return int.from_bytes(hashlib.blake2b(data, digest_size=_HASH_BYTES).digest(), "big")
 
 
 def tags_of(comment: str) -> tuple[str, ...]:
@@ -176,11 +171,20 @@ def call(one: Attempt) -> Columns:
         "service_ms": one.service_ms,
         **_governed(one),
         "late": one.late,
+        **_payloads(one),
+    }
+
+
+def _payloads(one: Attempt) -> Columns:
+    """As people may see them; sizes and hash are those of the originals."""
+    was = one if isinstance(one, MaskedAttempt) else None
+    arguments, output = bytes(one.arguments), bytes(one.output)
+    return {
         "arguments": _kept(one.arguments),
-        "arguments_bytes": len(bytes(one.arguments)),
-        "arguments_hash": hash_of(bytes(one.arguments)),
+        "arguments_bytes": len(arguments) if was is None else was.arguments_bytes,
+        "arguments_hash": hash_of(arguments) if was is None else was.arguments_hash,
         "output": _kept(one.output),
-        "output_bytes": len(bytes(one.output)),
+        "output_bytes": len(output) if was is None else was.output_bytes,
     }
 
 

@@ -14,6 +14,7 @@ from gateway.stores.records.feed import read_lines
 from gateway.stores.records.feed_status import Comparison, Outcome
 from gateway.stores.records.log_tail import Place, lines_of, next_batch
 from gateway.stores.records.store import RecordStore
+from gateway.telemetry.masking import DEFAULT, Masker
 
 NAMED_MAX: Final = 100
 """Sessions named in an answer; beyond that they are only counted."""
@@ -22,10 +23,19 @@ NAMED_MAX: Final = 100
 class Comparing:
     """One pass over the log."""
 
-    def __init__(self, log_directory: Path, store: RecordStore, *, token: str, why: str) -> None:
+    def __init__(
+        self,
+        log_directory: Path,
+        store: RecordStore,
+        *,
+        token: str,
+        why: str,
+        masker: Masker = DEFAULT,
+    ) -> None:
         self._log = log_directory
         self._store = store
         self._token = token
+        self._masker = masker
         self._at = Place()
         self._has_looked = False
         self.found = Comparison(outcome=Outcome.RUNNING, why=why)
@@ -39,7 +49,7 @@ class Comparing:
         if batch is None or not _is_before(batch.after, up_to):
             self.found.outcome = Outcome.HEALED if self.found.differing else Outcome.IDENTICAL
             return False
-        told = read_lines(lines_of(self._log, batch), batch)
+        told = read_lines(lines_of(self._log, batch), batch, masker=self._masker)
         token = f"{self._token}:{batch.file}:{batch.start}"
         differing = list(mend(self._store, told.sessions, token=token))
         back = list(self._store.digests(told.erased)) if told.erased else []

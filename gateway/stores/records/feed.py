@@ -12,12 +12,14 @@ from typing import NamedTuple
 import msgspec
 
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from gateway.stores.masked import masked
 from gateway.stores.records.exactly_once import Brought, bring
 from gateway.stores.records.feed_status import FeedCounts
 from gateway.stores.records.log_tail import Batch, lines_of, next_batch
 from gateway.stores.records.position import PositionFile
 from gateway.stores.records.store import RecordStore
 from gateway.stores.trajectory_log import erased_by, is_blank
+from gateway.telemetry.masking import DEFAULT, Masker
 
 POSITION_FILE = "position"
 ASIDE_FILE = "quarantine.jsonl"
@@ -48,10 +50,18 @@ class Told(NamedTuple):
 class Feed:
     """One log, one store. `step` until it returns False, then wait a little."""
 
-    def __init__(self, log_directory: Path, state_directory: Path, *, store: RecordStore) -> None:
+    def __init__(
+        self,
+        log_directory: Path,
+        state_directory: Path,
+        *,
+        store: RecordStore,
+        masker: Masker = DEFAULT,
+    ) -> None:
         self._log = log_directory
         self._aside = state_directory / ASIDE_FILE
         self._store = store
+        self._masker = masker
         self.position = PositionFile(state_directory / POSITION_FILE)
         self.counts = FeedCounts()
 
@@ -73,7 +83,7 @@ class Feed:
         self.position.close()
 
     def _feed(self, batch: Batch, *, is_again: bool) -> None:
-        told = read_lines(lines_of(self._log, batch), batch)
+        told = read_lines(lines_of(self._log, batch), batch, masker=self._masker)
         token = f"{batch.file}:{batch.start}-{batch.end}"
         brought = bring(self._store, told.sessions, token=token, ask=is_again)
         if told.erased:
@@ -99,10 +109,11 @@ _decoder = msgspec.json.Decoder(Trajectory)
 _head = msgspec.json.Decoder(_Head)
 
 
-def read_lines(lines: Sequence[bytes], batch: Batch) -> Told:
+def read_lines(lines: Sequence[bytes], batch: Batch, *, masker: Masker = DEFAULT) -> Told:
     """Sort a batch's lines: sessions, tombstones, and what this version cannot read.
 
-    A session that is erased within the batch is not brought at all.
+    Sessions come without their secrets, which stay in the log alone. One that is erased within the
+    batch is not brought at all.
     """
     sessions, aside, erased = list[Trajectory](), list[Aside](), dict[str, None]()
     start = batch.start
@@ -111,7 +122,7 @@ def read_lines(lines: Sequence[bytes], batch: Batch) -> Told:
         if gone is not None:
             erased[gone.session_id] = None
         elif not is_blank(line):
-            found = _session_of(line, batch.file, start=start)
+            found = _session_of(line, batch.file, start=start, masker=masker)
             if isinstance(found, Aside):
                 aside.append(found)
             else:
@@ -120,13 +131,13 @@ def read_lines(lines: Sequence[bytes], batch: Batch) -> Told:
     return Told([one for one in sessions if one.session_id not in erased], list(erased), aside)
 
 
-def _session_of(line: bytes, file: str, *, start: int) -> Trajectory | Aside:
+def _session_of(line: bytes, file: str, *, start: int, masker: Masker) -> Trajectory | Aside:
     try:
         head = _head.decode(line)
         if is_newer(head.schema_version):
             why = f"schema_version {head.schema_version} is newer than {SCHEMA_VERSION}"
             return Aside(file=file, start=start, session_id=head.session_id, why=why)
-        return _decoder.decode(line)
+        return masked(_decoder.decode(line), masker)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return Aside(file=file, start=start, session_id="", why=str(problem))
 

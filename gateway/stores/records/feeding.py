@@ -27,6 +27,7 @@ from gateway.stores.records.store import (
     migrations,
 )
 from gateway.telemetry.logs import get_log
+from gateway.telemetry.masking import Masker
 
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.25, 15.0
 """A store that is restarted is back in a second; a full disk takes a person."""
@@ -50,6 +51,7 @@ class Feeding:
         self._log = log_directory
         self._directory = directory
         self._tick_s = order.tick_ms / 1000
+        self._masker = Masker(order.secret_fields, order.secret_patterns)
         self._every_s = order.verify_every_ms / 1000
         self._compare_at = time.monotonic() + self._every_s
         self._stop = threading.Event()
@@ -71,7 +73,7 @@ class Feeding:
         """Connect, and bring the tables to this version. Raises RecordsDown."""
         self._store = connect(endpoint)
         is_changed = 0 < self._store.migrate() < len(migrations())
-        self._feed = Feed(self._log, self._directory, store=self._store)
+        self._feed = Feed(self._log, self._directory, store=self._store, masker=self._masker)
         self._problem = ""
         if self._is_first_since_boot():
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
@@ -145,7 +147,7 @@ class Feeding:
 
     def _new_comparing(self, store: RecordStore) -> Comparing:
         token = f"mend:{os.getpid()}:{time.time_ns()}"
-        return Comparing(self._log, store, token=token, why=self._wish)
+        return Comparing(self._log, store, token=token, why=self._wish, masker=self._masker)
 
     @property
     def _is_comparing(self) -> bool:

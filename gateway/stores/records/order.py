@@ -18,6 +18,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     verify_every_ms: int = 0
     lock_wait_s: float = 30.0
     log_level: str = "info"
+    secret_fields: tuple[str, ...] = ()
+    secret_patterns: dict[str, str] = {}
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):

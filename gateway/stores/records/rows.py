@@ -13,7 +13,8 @@ import msgspec
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.stores.records import columns
-from gateway.stores.records.columns import Columns, hash_of
+from gateway.stores.records.columns import Columns
+from gateway.stores.row_hash import hash_of
 
 EPOCH: Final = "1970-01-01T00:00:00.000Z"
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_spec.codec.secret_schema import declared_secrets
 from gateway.telemetry.masking import MASK, Masker
-from gateway.telemetry.secret_names import DEFAULT_FIELDS, declared_secrets
+from gateway.telemetry.secret_names import DEFAULT_FIELDS
 
 MASKER = Masker()
 HIDDEN: Final = "qZ7-hidden-value"
@@ -242,18 +243,38 @@ def test_what_a_schema_declares_is_secret_where_it_stands() -> None:
 
 
 def test_operators_name_fields_and_paths_and_add_and_switch_off_kinds() -> None:
-    masker = Masker(("badge", "card.number"), {"staff": r"EMP-[0-9]{4,8}+", "card": ""})
-    document = b'{"myBadge":1,"password":"p","card":[{"number":5}],"number":6,"who":"EMP-12345"}'
+    masker = Masker(("badge", "card.number", "-pin"), {"staff": r"EMP-[0-9]{4,8}+", "card": ""})
+    document = b'{"myBadge":1,"pin":"p","card":[{"number":5}],"number":6,"who":"EMP-12345"}'
     assert masker.json(document) == (
-        b'{"myBadge":"***","password":"p","card":[{"number":"***"}],"number":6,"who":"***(staff)"}'
+        b'{"myBadge":"***","pin":"p","card":[{"number":"***"}],"number":6,"who":"***(staff)"}'
     )
     assert masker.text(f"{CARD} EMP-12345") == f"{CARD} ***(staff)"
+    assert masker.json(b'{"password":"p"}') == b'{"password":"***"}'
 
 
-@pytest.mark.parametrize("field", ["", "a..b", "a b", ".", 'a"'])
+@pytest.mark.parametrize("field", ["", "a..b", "a b", ".", 'a"', "-badge"])
 def test_a_field_that_is_none_is_refused(field: str) -> None:
-    with pytest.raises(ValueError, match="is no field"):
+    with pytest.raises(ValueError, match="is no field|no usual name"):
         Masker((field,))
+
+
+def test_a_kind_that_is_not_there_cannot_be_switched_off() -> None:
+    with pytest.raises(ValueError, match="no kind to switch off"):
+        Masker((), {"cards": ""})
+
+
+def test_what_was_secret_in_one_place_is_found_in_others() -> None:
+    document = b'{"password":"hunter2-x","pin":1234567,"token":{"a":["deep-one"]},"cvc":"123"}'
+    known = MASKER.values(document)
+    assert set(known) == {"hunter2-x", "1234567", "deep-one"}
+    other = b'{"said":"not hunter2-x!","n":1234567,"m":12345678,"hunter2-x":["deep\\u002done"]}'
+    assert MASKER.json(other, known=known) == (
+        b'{"said":"not ***!","n":"***","m":12345678,"***":["***"]}'
+    )
+    assert MASKER.text("hunter2-x and 123", known=known) == "*** and 123"
+    assert MASKER.values(b'{"a":"hunter2-x"}', frozenset({("a",)})) == ("hunter2-x",)
+    assert MASKER.values(b'["hunter2-x"]', frozenset({()})) == ("hunter2-x",)
+    assert MASKER.values(b'{"a":"hunter2-x"}') == MASKER.values(b"password") == ()
 
 
 HOSTILE = (

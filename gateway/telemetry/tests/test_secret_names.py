@@ -1,10 +1,10 @@
-"""Which names are secret, and what a schema declares."""
+"""Which names are secret."""
 
 import json
 
 import pytest
 
-from gateway.telemetry.secret_names import FieldNames, declared_secrets
+from gateway.telemetry.secret_names import FieldNames
 
 FIELDS = FieldNames(("password", "api_key", "pin", "card.number", "vault.*"))
 
@@ -37,30 +37,3 @@ def test_a_path_holds_at_the_end_of_the_keys() -> None:
 def test_so_many_keys_that_they_are_forgotten_again_hold_all_the_same() -> None:
     assert not any(FIELDS.holds((f"k{n}x",)) for n in range(10_001))
     assert FIELDS.holds(("password",))
-
-
-@pytest.mark.parametrize(
-    ("schema", "declared"),
-    [
-        ({"writeOnly": True}, {()}),
-        ({"properties": {"a": {"format": "password"}}}, {("a",)}),
-        ({"properties": {"a": {"writeOnly": "yes"}, "b": {"format": "email"}}}, set()),
-        ({"items": {"properties": {"a": {"x-acp-secret": True}}}}, {("a",)}),
-        ({"patternProperties": {"^x": {"writeOnly": True}}}, {("*",)}),
-        ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"writeOnly": True}}}, {()}),
-        ({"$ref": "#/$defs/none"}, set()),
-        ({"$ref": "https://elsewhere/schema"}, set()),
-        ({"allOf": [{"then": {"properties": {"a": {"writeOnly": True}}}}]}, {("a",)}),
-        ([], set()),
-        (True, set()),
-    ],
-)
-def test_what_a_schema_declares(schema: object, declared: set[tuple[str, ...]]) -> None:
-    assert declared_secrets(json.dumps(schema).encode()) == declared
-
-
-def test_what_is_no_schema_declares_nothing_and_one_that_names_itself_ends() -> None:
-    assert declared_secrets(b"{") == frozenset()
-    assert declared_secrets(b"") == frozenset()
-    within = {"properties": {"a": {"writeOnly": True}, "self": {"$ref": "#"}}}
-    assert ("self", "self", "a") in declared_secrets(json.dumps(within).encode())

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.stores.records.tests.childhood import patiently
 from gateway.tests.e2e.client import Client
-from gateway.tests.e2e.test_records import desk
+from gateway.tests.e2e.desk import desk
 
 
 def asked(client: Client, path: str, **query: object) -> Any:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from gateway.cli.lineage import app as lineage_command
 from gateway.stores.records.tests.childhood import patiently
 from gateway.tests.e2e.client import Client
-from gateway.tests.e2e.test_records import desk
+from gateway.tests.e2e.desk import desk
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

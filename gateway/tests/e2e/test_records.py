@@ -3,10 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,48 +13,8 @@ from gateway.cli.records import app as records_command
 from gateway.cli.tokens import app as tokens_command
 from gateway.stores.records.tests.childhood import patiently
 from gateway.tests.e2e.client import Client
-from gateway.tests.e2e.stranger import READ, Stranger, card, serving
-from gateway.tests.served import Served, serve_gateway
-
-WORKFLOW = """
-workflow: desk
-version: 1.0.0
-steps: [{name: act, role: execute, component: clerk, action: serve, input_mapping: {x: input}}]
-output: act.output
-"""
-
-
-@contextmanager
-def desk(folder: Path, *flags: str) -> Iterator[tuple[Served, Client]]:
-    """A gateway with one workflow over one component."""
-    clerk = Stranger(
-        card("clerk", "EXECUTOR", actions={"serve": READ}), {"execute": lambda _: '{"output": 1}'}
-    )
-    served = serve_gateway(*flags, data_dir=folder / "data", log_file=folder / "log", environ={})
-    try:
-        with Client(served.url) as client, serving(clerk):
-            client.register(clerk.url)
-            client.put_workflow(WORKFLOW)
-            yield served, client
-    finally:
-        served.stop()
-
-
-def rows(client: Client, sql: str) -> Any:
-    """The rows of an answer, waiting while the records' process is started or started again."""
-    for _ in patiently():
-        reply = client.post("/v1/records/query", {"sql": sql})
-        if reply.status != 503:
-            assert reply.status == 200, reply.text
-            return reply.json["rows"]
-    raise AssertionError("patience has an end")
-
-
-def until_rows(client: Client, sql: str, wanted: object) -> None:
-    """What ended is seen once the feed has brought it."""
-    for _ in patiently():
-        if rows(client, sql) == wanted:
-            break
+from gateway.tests.e2e.desk import desk, rows, until_rows
+from gateway.tests.served import serve_gateway
 
 
 def child_pid(client: Client) -> int:
