@@ -33,6 +33,7 @@ PACKAGES = {
     "make": "make",
     "node": "nodejs",
     "npm": "npm",
+    "prometheus": "prometheus",
     "promtool": "prometheus",
     "strace": "strace",
     "systemd-analyze": "systemd",

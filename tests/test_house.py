@@ -58,7 +58,9 @@ def test_every_dependency_is_pinned_by_version_alone() -> None:
         for line in (ROOT / "constraints/python.txt").read_text(encoding="utf-8").splitlines()
         if line and not line.startswith("#")
     ]
-    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin)] == []
+    assert [
+        pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==([0-9]+!)?[A-Za-z0-9.]+", pin)
+    ] == []
     project = PROJECT["project"]
     wanted = names(project["dependencies"]) | names(project["optional-dependencies"]["dev"])
     assert wanted - names(pins) == set()

@@ -35,6 +35,14 @@ SESSION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 600.0, 36
 # places of all the others.
 OUTCOMES_MAX = 50
 
+# Told as 0 from the start: `increase` does not see the first of a series that begins with it, and
+# these are what alerts wait for.
+LOOPS = ("drills", "event loop", "prober", "rollouts")
+ALARMING = (
+    *("DATA_LOSS", "INTERNAL", "OVERLOADED", "PERMISSION_DENIED", "UNAUTHENTICATED"),
+    "UNAVAILABLE",
+)
+
 # What needs no example in a counter: it is in the histograms beside.
 WELL = frozenset({"OK", "SUPERSEDED", "SUCCEEDED", "CANCELLED"})
 
@@ -132,6 +140,11 @@ class Metrics:
         self._flush_s = self._spreads(
             "journal_flush_seconds", "One group commit", bounds=FLUSH_BUCKETS_S
         ).at()
+
+        for loop in LOOPS:
+            self._loop_failures.at(loop)
+        for reason in ALARMING:
+            self._refusals.at(reason)
 
     def session_opened(self, workflow: str) -> None:
         """A session was opened durably."""

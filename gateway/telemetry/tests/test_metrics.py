@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gateway.telemetry.instruments import CHILDREN_MAX
-from gateway.telemetry.metrics import OUTCOMES_MAX, AttemptMeasure, Metrics
+from gateway.telemetry.metrics import ALARMING, LOOPS, OUTCOMES_MAX, AttemptMeasure, Metrics
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -135,7 +135,7 @@ def test_an_example_without_a_trace_does_not_take_the_place_of_one_with(metrics:
 
 
 def test_labels_past_the_bound_share_one_child(metrics: Metrics) -> None:
-    for number in range(CHILDREN_MAX + 5):
+    for number in range(CHILDREN_MAX - len(ALARMING) + 5):
         metrics.refused(f"R{number}")
     assert value(metrics, "acp_refusals_total", reason="other") == 5
     metrics.refused("R0")
@@ -144,4 +144,11 @@ def test_labels_past_the_bound_share_one_child(metrics: Metrics) -> None:
 
 def test_two_gateways_in_one_process_count_apart(metrics: Metrics) -> None:
     metrics.refused("OVERLOADED")
-    assert value(Metrics(), "acp_refusals_total", reason="OVERLOADED") is None
+    assert value(Metrics(), "acp_refusals_total", reason="OVERLOADED") == 0
+
+
+def test_what_alerts_wait_for_is_told_before_it_happens(metrics: Metrics) -> None:
+    for reason in ALARMING:
+        assert value(metrics, "acp_refusals_total", reason=reason) == 0
+    for loop in LOOPS:
+        assert value(metrics, "acp_loop_failures_total", loop=loop) == 0
