@@ -55,10 +55,14 @@ class Prometheus:
         except OSError:
             return False
 
-    def has_scraped(self, query: str, value: float) -> bool:
-        """Whether a sum has come to that value, and has been seen at it more than once."""
-        since = [float(one["value"][1]) for one in self.ask(f"min_over_time(({query})[1s:250ms])")]
-        return sum(since) >= value
+    def wait_for(self, query: str, value: float) -> None:
+        """Until a sum has come to that value, and two more scrapes behind it are in."""
+        until(lambda: sum(float(one["value"][1]) for one in self.ask(query)) >= value)
+        seen = self._scrapes()
+        until(lambda: self._scrapes() >= seen + 2)
+
+    def _scrapes(self) -> int:
+        return sum(int(one["value"][1]) for one in self.ask("count_over_time(up[1h])"))
 
     def _get(self, what: str, **query: str) -> Any:
         try:

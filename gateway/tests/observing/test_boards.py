@@ -55,7 +55,7 @@ def stage(
             one.failing()
             one.usual()
             seen = ended(client.get("/metrics").text)
-            until(lambda: prometheus.has_scraped("sum(acp_sessions_ended_total)", seen))  # noqa: B023
+            prometheus.wait_for("sum(acp_sessions_ended_total)", seen)
         until(lambda: bool(prometheus.ask("acp_component_load")))
         yield Stage(prometheus, receiver, client.get("/metrics").text)
 

@@ -25,6 +25,13 @@ contract:
     fields: [{in: input, at: /intent, domain: intent}]
 """,
     """
+workflow: rejected
+version: 1.0.0
+steps:
+  - {name: act, role: execute, action: reject}
+output: act.output
+""",
+    """
 workflow: narrow
 version: 1.0.0
 steps:
@@ -57,6 +64,11 @@ contract:
 """,
 )
 BROKEN = (500, json.dumps({"error": {"code": "INTERNAL", "reason": "INTERNAL", "message": "no"}}))
+# It answers, so no breaker opens: it fails in every round.
+REJECTED = (
+    422,
+    json.dumps({"error": {"code": "FAILED_PRECONDITION", "reason": "NOT_HERE", "message": "no"}}),
+)
 NARROW_S = 0.02
 TIMES = 6
 
@@ -87,6 +99,9 @@ class Town:
     def fail(self, body: str) -> tuple[int, str]:
         return BROKEN
 
+    def reject(self, body: str) -> tuple[int, str]:
+        return REJECTED
+
     def run(self, workflow: str, given: object, **headers: str) -> Any:
         body = {"workflow": workflow, "input": given}
         return self.client.post("/v1/sessions", body, prefer="wait=30", **headers).json
@@ -95,6 +110,7 @@ class Town:
         """What goes well, what waits, and what is refused."""
         for _ in range(TIMES):
             self.run("shop", {"intent": "money back"})
+            self.run("rejected", {})
         refused = self.client.post("/v1/sessions", {"workflow": "shop", "input": {"intent": "x"}})
         assert refused.status == 422, refused.text
         with ThreadPoolExecutor(TIMES) as callers:
@@ -125,8 +141,9 @@ def town(client: Client) -> Iterator[Town]:
         "look": one.look,
         "squeeze": one.squeeze,
         "fail": one.fail,
+        "reject": one.reject,
     }
-    names = {"look": "looker", "squeeze": "narrow", "fail": "broken"}
+    names = {"look": "looker", "squeeze": "narrow", "fail": "broken", "reject": "closed"}
     with ExitStack() as stack:
         for action, answer in answers.items():
             told = card(names[action], "EXECUTOR", actions={action: READ})
