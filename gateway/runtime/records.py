@@ -153,7 +153,7 @@ class Records:
         return await self._asked(
             lambda: life.reader.rows(question, most),
             most.timeout_ms / 1000,
-            refused=_refused_question,
+            refused=refused_question,
         )
 
     async def told(self, path: str) -> bytes:
@@ -298,7 +298,7 @@ def _wrong_sql(problem: "QueryFailed") -> AcpFailure:
     return invalid_request(f"sql: {problem}")
 
 
-def _refused_question(problem: "QueryFailed") -> AcpFailure:
+def refused_question(problem: "QueryFailed") -> AcpFailure:
     """A limit is the window's fault; anything else is ours."""
     if problem.code in LIMIT_CODES:
         return _unavailable(f"{OVER_A_LIMIT}: {problem}")

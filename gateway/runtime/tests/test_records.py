@@ -8,11 +8,20 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
-from acp_spec.model.errors import AcpFailure
+from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime import records as records_module
-from gateway.runtime.records import EXIT_NO_EXTRA, Records, RecordsState
+from gateway.runtime.records import (
+    EXIT_NO_EXTRA,
+    RETRY_AFTER_MS,
+    Records,
+    RecordsState,
+    refused_question,
+)
 from gateway.stores.records.endpoint import Endpoint
-from gateway.stores.records.reach import Limits
+from gateway.stores.records.questions.question import Question
+from gateway.stores.records.questions.series import SeriesPoint, series
+from gateway.stores.records.questions.span import Span
+from gateway.stores.records.reach import Limits, QueryFailed
 
 NOBODY = Endpoint(host="127.0.0.1", port=9)
 
@@ -22,11 +31,15 @@ class FakeChild:
 
     pid = 1
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_slow: bool = False) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.was_stopped = False
+        self.is_slow = is_slow
 
     async def ready(self) -> Endpoint:
+        if self.is_slow:
+            await self.wait()
+            raise EOFError
         return NOBODY
 
     async def wait(self) -> int:
@@ -50,12 +63,13 @@ class Nursery:
     def __init__(self) -> None:
         self.children: list[FakeChild] = []
         self.prompted = 0
+        self.is_slow = False
         self.records = Records(
             self.launch, cluster=lambda: None, most=Limits, on_start=self._prompt
         )
 
     async def launch(self) -> FakeChild:
-        self.children.append(FakeChild())
+        self.children.append(FakeChild(is_slow=self.is_slow))
         return self.children[-1]
 
     def _prompt(self) -> None:
@@ -175,3 +189,50 @@ def test_a_gateway_that_nobody_asked_has_loaded_nothing_of_it() -> None:
     names = set(loaded.stdout.decode().split())
     assert not names & {"chdb", "clickhouse_connect", "pandas", "pyarrow", "lz4"}
     assert "gateway.stores.records.feeding" not in names
+
+
+def question() -> Question[SeriesPoint]:
+    return series(Span(tenant="default", from_ms=0, to_ms=1), 1_000)
+
+
+def test_a_page_is_told_in_time_that_the_records_only_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(records_module, "PAGE_WAIT_S", 0.01)
+
+    async def story() -> None:
+        nursery = Nursery()
+        nursery.is_slow = True
+        with pytest.raises(AcpFailure, match="they are starting: try again") as refused:
+            await nursery.records.rows(question())
+        assert refused.value.error.reason == Reason.UNAVAILABLE.value
+        assert refused.value.error.retry_after_ms == RETRY_AFTER_MS
+        assert nursery.records.state is RecordsState.STARTING  # the question began it
+        await nursery.records.close()
+
+    _run(story())
+
+
+def test_a_page_without_the_extra_says_what_to_install_as_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+    async def story() -> None:
+        nursery = Nursery()
+        with pytest.raises(AcpFailure, match="pip install") as refused:
+            await nursery.records.rows(question())
+        assert refused.value.error.reason == Reason.UNAVAILABLE.value
+
+    _run(story())
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "says"), [(159, "UNAVAILABLE", "a shorter window"), (47, "INTERNAL", "")]
+)
+def test_a_limit_is_the_windows_fault_and_any_other_refusal_ours(
+    code: int, reason: str, says: str
+) -> None:
+    failure = refused_question(QueryFailed("no", code)).error
+    assert failure.reason == reason
+    assert says in failure.message

@@ -35,9 +35,9 @@ def of_attempts(span: Span) -> Question[ErrorReason]:
     return Question(
         sql=f"""
 SELECT error AS reason, count() AS count, count / sum(count) OVER () AS share
-FROM (SELECT call_components, call_errors {span.ended})
-ARRAY JOIN call_components AS name, call_errors AS error
-WHERE name = {{component:String}} AND error != ''
+FROM (SELECT call_components, call_errors, call_reused {span.ended})
+ARRAY JOIN call_components AS name, call_errors AS error, call_reused AS reused
+WHERE name = {{component:String}} AND error != '' AND NOT reused
 GROUP BY reason ORDER BY count DESC, reason LIMIT {REASONS_MAX}""",
         row=ErrorReason,
         values=span.values,
