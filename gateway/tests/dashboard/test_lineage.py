@@ -52,17 +52,17 @@ def test_a_component_version_leads_to_its_runs_and_a_run_to_all_behind_it(
     look.at("#/lineage", "Lineage")
     look.page.get_by_label("Component").fill("clerk@1.0.0")
     look.page.get_by_role("button", name="Find").click()
-    runs = look.page.get_by_role("region", name="Runs, table")
+    runs = look.page.get_by_role("group", name="Runs, table")
     expect(runs.get_by_role("row")).to_have_count(3)
     look.follows(desk.two)
     look.is_at(f"Lineage of {desk.two}")
-    versions = look.page.get_by_role("region", name="Versions, table")
+    versions = look.page.get_by_role("group", name="Versions, table")
     expect(versions).to_contain_text("step:act")
     expect(versions.get_by_role("link", name="clerk@1.0.0")).to_have_count(2)
     look.sees(TRACE)
     look.sees(f"grep -F {desk.two}")
-    expect(look.page.get_by_role("region", name="Calls, table")).to_contain_text("answered")
-    feedback = look.page.get_by_role("region", name="Feedback, table")
+    expect(look.page.get_by_role("group", name="Calls, table")).to_contain_text("answered")
+    feedback = look.page.get_by_role("group", name="Feedback, table")
     expect(feedback).to_contain_text("<img src=x onerror=alert(1)> ⟨U+202E⟩evil")
 
 
@@ -74,7 +74,7 @@ def test_a_traces_id_and_an_inputs_hash_lead_to_their_runs(look: Look, desk: Des
     look.page.locator("a[href*='input_sha256=']").click()
     look.is_at("Lineage")
     expect(look.page.get_by_label("Input (SHA-256)")).to_have_value(digest)
-    expect(look.page.get_by_role("region", name="Runs, table").get_by_role("row")).to_have_count(2)
+    expect(look.page.get_by_role("group", name="Runs, table").get_by_role("row")).to_have_count(2)
 
 
 def test_two_runs_are_held_against_each_other_and_secrets_stay_secret(
