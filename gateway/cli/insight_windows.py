@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from gateway.insight.windows import LeftOut, Window
 
 EXAMPLE = "since=2026-11-01,until=2026-11-08T12:00:00Z,workflow=hotline,component=fees@1.2.0"
+_UNUSED = {
+    "torn": "lines that are torn",
+    "malformed": "lines that are malformed",
+    "quarantined": "records of a newer version, which a newer `acp` reads",
+}
+"""What a reader counted, in a person's words."""
+
 INSTALL = "pip install 'acp-decision-gateway[insight]'"
 
 
@@ -90,9 +97,9 @@ class Records:
                     yield msgspec.structs.replace(one, rewards=scorer.score(one))
         except FolderUnreadable as problem:
             _refuse(f"--from: {problem}")
-        for kind in ("torn", "malformed", "quarantined"):
+        for kind, said in _UNUSED.items():
             if count := getattr(reader.counts, kind):
-                self.left_out[f"lines that are {kind}"] = count
+                self.left_out[said] = count
 
     def leave_out(self, why: str) -> None:
         self.left_out[why] = self.left_out.get(why, 0) + 1

@@ -1,8 +1,8 @@
 """The trainer's one door: trajectories from a data directory, or from any folder that holds them.
 
-Reads JSON lines (`*.jsonl`, `*.jsonl.zst`) while a gateway may still write. What cannot be used is
-counted and located, never silently gone. A session that waits for a person's review is left out and
-counted too. Imports no engine and no runtime, and never writes.
+Reads JSON lines (`*.jsonl`, `*.jsonl.zst`) while a gateway may still write; older forms are brought
+up (`forms`). What cannot be used is counted and located, never silently gone. A session that waits
+for a person's review is left out and counted too. Imports no engine and no runtime, never writes.
 """
 
 import io
@@ -14,6 +14,7 @@ import msgspec
 
 from acp_spec.model.grounding import Review
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from gateway.stores.forms import UnreadableRecord, is_newer, newer_than_known, read_record
 from gateway.stores.trajectory_log import FOLDER
 
 PLACES_MAX = 100
@@ -99,15 +100,15 @@ class TrajectoryReader:
         if head.erased_at:
             self.counts.erased += 1
             return None
-        if _is_newer(head.schema_version):
-            self._reject("quarantined", line, why=f"schema_version {head.schema_version}")
+        if is_newer(head.schema_version):
+            self._reject("quarantined", line, why=newer_than_known(head.schema_version))
             return None
         if newest is not None and newest.get(head.session_id) != _place(head, line):
             self.counts.superseded += 1
             return None
         try:
-            trajectory = _decoder.decode(line.data)
-        except msgspec.DecodeError as error:
+            trajectory = read_record(line.data)
+        except UnreadableRecord as error:
             known = head.schema_version == SCHEMA_VERSION
             self._reject("malformed" if known else "quarantined", line, why=str(error))
             return None
@@ -125,7 +126,6 @@ class TrajectoryReader:
 _Place = tuple[int, str, int]
 """Sequence, file, line: the highest is the newest, and no two lines share one."""
 
-_decoder = msgspec.json.Decoder(Trajectory)
 _head_decoder = msgspec.json.Decoder(Head)
 
 
@@ -151,7 +151,7 @@ def _newest(files: list[Path]) -> dict[str, _Place]:
     for path in files:
         for line in _lines(path):
             head = _head_of(line.data)
-            if head is None or head.erased_at or _is_newer(head.schema_version):
+            if head is None or head.erased_at or is_newer(head.schema_version):
                 continue
             place = _place(head, line)
             if place > newest.get(head.session_id, (-1, "", 0)):
@@ -168,12 +168,6 @@ def _head_of(data: bytes) -> Head | None:
         return _head_decoder.decode(data)
     except msgspec.DecodeError:
         return None
-
-
-def _is_newer(schema_version: str) -> bool:
-    """A newer major version, or none at all: minor versions only add, so they are read."""
-    major = schema_version.partition(".")[0]
-    return not major.isdigit() or int(major) > int(SCHEMA_VERSION.partition(".")[0])
 
 
 def _lines(path: Path) -> Iterator[_Line]:

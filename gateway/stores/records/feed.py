@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from acp_spec.model.trajectory import Trajectory
+from gateway.stores.forms import UnreadableRecord, read_record
 from gateway.stores.masked import masked
 from gateway.stores.records.exactly_once import Brought, bring
 from gateway.stores.records.feed_status import FeedCounts
 from gateway.stores.records.log_tail import Batch, lines_of, next_batch
 from gateway.stores.records.position import PositionFile
 from gateway.stores.records.store import RecordStore
-from gateway.stores.trajectory_log import erased_by, is_blank
+from gateway.stores.trajectory_log import erased_by, head_of, is_blank
 from gateway.telemetry.masking import DEFAULT, Masker
 
 POSITION_FILE = "position"
@@ -32,11 +33,6 @@ class Aside(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     session_id: str
     why: str
-
-
-class _Head(msgspec.Struct):
-    session_id: str = ""
-    schema_version: str = ""
 
 
 class Told(NamedTuple):
@@ -105,10 +101,6 @@ class Feed:
         self.counts.quarantined += len(every)
 
 
-_decoder = msgspec.json.Decoder(Trajectory)
-_head = msgspec.json.Decoder(_Head)
-
-
 def read_lines(lines: Sequence[bytes], batch: Batch, *, masker: Masker = DEFAULT) -> Told:
     """Sort a batch's lines: sessions, tombstones, and what this version cannot read.
 
@@ -133,16 +125,7 @@ def read_lines(lines: Sequence[bytes], batch: Batch, *, masker: Masker = DEFAULT
 
 def _session_of(line: bytes, file: str, *, start: int, masker: Masker) -> Trajectory | Aside:
     try:
-        head = _head.decode(line)
-        if is_newer(head.schema_version):
-            why = f"schema_version {head.schema_version} is newer than {SCHEMA_VERSION}"
-            return Aside(file=file, start=start, session_id=head.session_id, why=why)
-        return masked(_decoder.decode(line), masker)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        return Aside(file=file, start=start, session_id="", why=str(problem))
-
-
-def is_newer(schema_version: str) -> bool:
-    """A newer major version, or none at all: minor versions only add, so they are read."""
-    major = schema_version.partition(".")[0]
-    return not major.isdigit() or int(major) > int(SCHEMA_VERSION.partition(".")[0])
+        return masked(read_record(line), masker)
+    except (UnreadableRecord, msgspec.DecodeError) as problem:
+        name = head.session_id if (head := head_of(line)) is not None else ""
+        return Aside(file=file, start=start, session_id=name, why=str(problem))
