@@ -1,6 +1,6 @@
 // Keys of a page: one table says what each does, and the same table is shown to the reader. Keys
 // are left alone while somebody types, and with Ctrl, Alt or the system's key.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Key {
   /** As `KeyboardEvent.key` gives them; any of these. With `ctrl` also while somebody types. */
@@ -13,7 +13,8 @@ export interface Key {
 export function useKeys(table: Key[]): void {
   const latest = useRef(table);
   latest.current = table;
-  useEffect(() => {
+  // With the page's first sight, not after it: whoever sees the page may press a key.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const found = latest.current.find((one) => isMeant(one, event));
       if (!found || isNative(event, found)) return;
