@@ -311,7 +311,7 @@ def _services(
     """What the borders reach."""
     parts, row, registry = _board_parts(ground), kept.row, kept.registry
     records = records_of(ground.settings, outbox, metrics=ground.metrics)
-    around = Surroundings(ground.settings.data_dir, ground.metrics)
+    around = Surroundings(ground.settings, ground.metrics)
     open_now = OpenSessions(ground.store, kept.driver.find)
     audit_tokens(kept.tokens, parts.audit)
     board = board_of(ground.settings, parts, registry=registry, workflows=kept.workflows)

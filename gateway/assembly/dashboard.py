@@ -1,10 +1,11 @@
 """The dashboard's data, wired: from the records, the index, the registry and the sessions."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 from gateway.assembly.contributing import contributions_of
+from gateway.assembly.masking import masker_of
 from gateway.assembly.parameters import RowParts
+from gateway.config.settings import Settings
 from gateway.runtime.dashboard.dashboard import Dashboard, DashboardParts
 from gateway.runtime.dashboard.open_sessions import OpenSessions
 from gateway.runtime.records import Records
@@ -13,9 +14,9 @@ from gateway.telemetry.metrics import Metrics
 
 
 class Surroundings(NamedTuple):
-    """Where the trajectories lie, and what is scraped."""
+    """What was set, and what is scraped."""
 
-    data_dir: Path
+    settings: Settings
     metrics: Metrics
 
 
@@ -35,7 +36,8 @@ def dashboard_of(
             open_now=open_now,
             components=row.registry.list,
             targets=row.targets,
-            compute=contributions_of(around.data_dir),
+            compute=contributions_of(around.settings.data_dir),
+            masker=masker_of(around.settings),
             clock=row.clock,
         )
     )

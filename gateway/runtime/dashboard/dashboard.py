@@ -31,9 +31,10 @@ from gateway.runtime.dashboard.variance import Compute, Variances
 from gateway.runtime.principal import Principal
 from gateway.runtime.records import Records
 from gateway.runtime.target_views import TargetView
+from gateway.stores.masked import masked
 from gateway.stores.records.questions import sessions as session_questions
 from gateway.stores.records.questions.span import Span
-from gateway.telemetry.masking import DEFAULT as MASKER
+from gateway.telemetry.masking import Masker
 
 Filters = Mapping[str, str | int]
 
@@ -54,6 +55,7 @@ class DashboardParts:
     components: Callable[[], Iterable[Component]]
     targets: Callable[[], Iterable[TargetView]]
     compute: Compute
+    masker: Masker
     clock: Clock
 
 
@@ -126,7 +128,7 @@ class Dashboard:
     async def session(self, session_id: str, principal: Principal) -> DashboardSession:
         """One session; masking a large payload is off the loop."""
         text = await self._parts.sessions.trajectory(session_id, principal)
-        return await asyncio.to_thread(_read, text)
+        return await asyncio.to_thread(_read, text, self._parts.masker)
 
     def _span(
         self, principal: Principal, *, window_ms: int, workflow: str = "", component: str = ""
@@ -141,8 +143,8 @@ class Dashboard:
         )
 
 
-def _read(text: bytes) -> DashboardSession:
-    return session_page(msgspec.json.decode(text, type=Trajectory), MASKER)
+def _read(text: bytes, masker: Masker) -> DashboardSession:
+    return session_page(masked(msgspec.json.decode(text, type=Trajectory), masker))
 
 
 def _standing(

@@ -1,7 +1,7 @@
 """One session as its page shows it, open or ended: its head, what was judged, and its timeline.
 
 Made from the trajectory alone, so a session in memory, in the journal and in an archive look alike.
-Pure. Every payload and every text that a person or component wrote is masked.
+Pure. Give it the masked trajectory (`gateway.stores.masked`): it shows all of what it gets.
 """
 
 import math
@@ -16,11 +16,10 @@ from gateway.runtime.dashboard.timeline import (
     TEXT_CHARACTERS_MAX,
     ShownPayload,
     TimelineEntry,
-    masked_error,
     shown,
+    shown_error,
     timeline,
 )
-from gateway.telemetry.masking import MASK, Masker
 
 
 class ShownClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,7 +96,7 @@ class DashboardSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     timeline: tuple[TimelineEntry, ...] = ()
 
 
-def session_page(one: Trajectory, mask: Masker) -> DashboardSession:
+def session_page(one: Trajectory) -> DashboardSession:
     """All of it."""
     name, _, version = one.workflow.partition("@")
     opened, ended = parse_rfc3339(one.opened_at), parse_rfc3339(one.ended_at)
@@ -109,7 +108,7 @@ def session_page(one: Trajectory, mask: Masker) -> DashboardSession:
         version=version,
         status=one.status.value,
         is_open=ended is None,
-        error=masked_error(one.error, mask),
+        error=shown_error(one.error),
         fell_back=one.fell_back,
         fallback_rule=one.fallback.rule if one.fallback is not None else "",
         opened_at=opened,
@@ -118,18 +117,18 @@ def session_page(one: Trajectory, mask: Masker) -> DashboardSession:
         attempts=len(one.calls),
         quality=_quality(one),
         review=grounding.review.value if grounding is not None else "",
-        labels=_labels(one.labels, mask),
-        input=shown(one.input, mask),
-        output=shown(one.output, mask),
+        labels=one.labels,
+        input=shown(one.input),
+        output=shown(one.output),
         intended=one.lineage.intended,
         deviations=one.lineage.deviations,
         rollouts=tuple(mark.rollout for mark in one.rollouts),
-        plans=tuple(_plan(row, mask) for row in one.plan),
-        claims=_claims(one, mask),
-        feedback=tuple(_feedback(row, mask) for row in one.feedback),
-        rewards=_rewards(one.rewards, mask),
-        gaps=tuple(Gap(what=gap.what, why=_text(gap.why, mask)) for gap in one.gaps),
-        timeline=timeline(one, mask),
+        plans=tuple(_plan(row) for row in one.plan),
+        claims=_claims(one),
+        feedback=tuple(_feedback(row) for row in one.feedback),
+        rewards=one.rewards,
+        gaps=tuple(Gap(what=gap.what, why=_text(gap.why)) for gap in one.gaps),
+        timeline=timeline(one),
     )
 
 
@@ -143,7 +142,7 @@ def _quality(one: Trajectory) -> float | None:
     return math.fsum(given) / len(given) if given else None
 
 
-def _claims(one: Trajectory, mask: Masker) -> tuple[ShownClaim, ...]:
+def _claims(one: Trajectory) -> tuple[ShownClaim, ...]:
     grounding = one.grounding
     verdicts = {row.claim: row for row in grounding.claims} if grounding is not None else {}
     found = []
@@ -151,8 +150,8 @@ def _claims(one: Trajectory, mask: Masker) -> tuple[ShownClaim, ...]:
         judged = verdicts.get(place)
         found.append(
             ShownClaim(
-                text=_text(claim.text, mask),
-                value=shown(claim.value, mask),
+                text=_text(claim.text),
+                value=shown(claim.value),
                 unit=claim.unit,
                 derivation=claim.derivation,
                 sources=claim.sources,
@@ -164,14 +163,14 @@ def _claims(one: Trajectory, mask: Masker) -> tuple[ShownClaim, ...]:
     return tuple(found)
 
 
-def _feedback(row: FeedbackRow, mask: Masker) -> ShownFeedback:
+def _feedback(row: FeedbackRow) -> ShownFeedback:
     given = row.feedback
     return ShownFeedback(
         feedback_id=given.feedback_id,
         kind=given.kind.value,
         author=given.author,
         score=given.score,
-        comment=_text(given.comment, mask),
+        comment=_text(given.comment),
         call_id=given.target.call_id,
         step=given.target.step,
         loop=given.target.loop,
@@ -181,40 +180,17 @@ def _feedback(row: FeedbackRow, mask: Masker) -> ShownFeedback:
     )
 
 
-def _plan(row: PlanVersion, mask: Masker) -> ShownPlan:
+def _plan(row: PlanVersion) -> ShownPlan:
     return ShownPlan(
         generation=row.generation,
         step=row.step,
         call_id=row.call_id,
-        rationale=_text(row.rationale, mask),
+        rationale=_text(row.rationale),
         confidence=row.confidence,
-        plan=shown(msgspec.Raw(msgspec.json.encode(row.plan)), mask),
+        plan=shown(msgspec.Raw(msgspec.json.encode(row.plan))),
     )
 
 
-def _text(text: str, mask: Masker) -> str:
-    """A text as a page gets it: masked and cut."""
-    return mask.text(text)[:TEXT_CHARACTERS_MAX]
-
-
-def _labels(labels: dict[str, str], mask: Masker) -> dict[str, str]:
-    return {
-        name: MASK if mask.named(name) else _text(value, mask) for name, value in labels.items()
-    }
-
-
-def _rewards(rewards: Rewards, mask: Masker) -> Rewards:
-    """As they are, but for the words that comments had."""
-    read = tuple(
-        msgspec.structs.replace(
-            one,
-            corrections=tuple(
-                msgspec.structs.replace(
-                    change, right=_text(change.right, mask), wrong=_text(change.wrong, mask)
-                )
-                for change in one.corrections
-            ),
-        )
-        for one in rewards.comments
-    )
-    return msgspec.structs.replace(rewards, comments=read)
+def _text(text: str) -> str:
+    """A text as a page gets it."""
+    return text[:TEXT_CHARACTERS_MAX]

@@ -1,7 +1,7 @@
 """A trajectory as a timeline: steps, their calls, every attempt and decision, in order. Pure.
 
-Waiting in the gateway and service at the component stand apart. Payloads come masked and cut: a
-page never gets more of one than `SHOWN_BYTES_MAX`, and always its size.
+Waiting in the gateway and service at the component stand apart. Payloads are cut: a page never
+gets more of one than `SHOWN_BYTES_MAX`, and always its size. Masking comes before (`masked`).
 """
 
 import enum
@@ -14,7 +14,7 @@ from acp_spec.model.errors import AcpError
 from acp_spec.model.payload import ABSENT, Payload
 from acp_spec.model.times import parse_rfc3339
 from acp_spec.model.trajectory import Attempt, DecisionRow, Trajectory
-from gateway.telemetry.masking import Masker
+from gateway.stores.masked import MaskedAttempt
 
 SHOWN_BYTES_MAX: Final = 64 * 1024
 TEXT_CHARACTERS_MAX: Final = 16 * 1024
@@ -96,33 +96,33 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     decision: ShownDecision | None = None
 
 
-def shown(payload: Payload, mask: Masker) -> ShownPayload | None:
-    """A payload as a page gets it; None where there is none."""
+def shown(payload: Payload, was_bytes: int = 0) -> ShownPayload | None:
+    """A payload as a page gets it, None where there is none; `was_bytes`: before it was masked."""
     data = bytes(payload)
     if not data:
         return None
-    masked = mask.json(data)
-    if len(masked) <= SHOWN_BYTES_MAX:
-        return ShownPayload(bytes=len(data), json=msgspec.Raw(masked))
-    text = masked[:SHOWN_BYTES_MAX].decode(errors="ignore")
-    return ShownPayload(bytes=len(data), text=text, is_cut=True)
+    size = was_bytes or len(data)
+    if len(data) <= SHOWN_BYTES_MAX:
+        return ShownPayload(bytes=size, json=payload)
+    text = data[:SHOWN_BYTES_MAX].decode(errors="ignore")
+    return ShownPayload(bytes=size, text=text, is_cut=True)
 
 
-def masked_error(error: AcpError | None, mask: Masker) -> AcpError | None:
+def shown_error(error: AcpError | None) -> AcpError | None:
     """An error as a page gets it: its message is a peer's text."""
     if error is None:
         return None
-    details = shown(error.details, mask)
+    details = shown(error.details)
     is_whole = details is not None and not details.is_cut
     return msgspec.structs.replace(
         error,
-        message=mask.text(error.message)[:TEXT_CHARACTERS_MAX],
+        message=error.message[:TEXT_CHARACTERS_MAX],
         details=details.json if details is not None and is_whole else ABSENT,
         details_truncated=error.details_truncated or (details is not None and not is_whole),
     )
 
 
-def timeline(one: Trajectory, mask: Masker) -> tuple[TimelineEntry, ...]:
+def timeline(one: Trajectory) -> tuple[TimelineEntry, ...]:
     """Every step in the order of its first call, with all that happened in it."""
     steps: dict[tuple[str, int], dict[str, list[Attempt]]] = {}
     for row in one.calls:
@@ -131,13 +131,11 @@ def timeline(one: Trajectory, mask: Masker) -> tuple[TimelineEntry, ...]:
     decisions: dict[str, list[DecisionRow]] = {}
     for decision in one.decisions:
         decisions.setdefault(decision.call_id, []).append(decision)
-    return tuple(
-        entry for calls in steps.values() for entry in _of_step(calls, decisions, mask=mask)
-    )
+    return tuple(entry for calls in steps.values() for entry in _of_step(calls, decisions))
 
 
 def _of_step(
-    calls: dict[str, list[Attempt]], decisions: dict[str, list[DecisionRow]], *, mask: Masker
+    calls: dict[str, list[Attempt]], decisions: dict[str, list[DecisionRow]]
 ) -> Iterator[TimelineEntry]:
     rows = [row for attempts in calls.values() for row in attempts]
     first = rows[0]
@@ -153,12 +151,10 @@ def _of_step(
         status=_status_of_step(calls),
     )
     for call_id, attempts in calls.items():
-        yield from _of_call(attempts, decisions.get(call_id, []), mask=mask)
+        yield from _of_call(attempts, decisions.get(call_id, []))
 
 
-def _of_call(
-    rows: list[Attempt], decisions: list[DecisionRow], *, mask: Masker
-) -> Iterator[TimelineEntry]:
+def _of_call(rows: list[Attempt], decisions: list[DecisionRow]) -> Iterator[TimelineEntry]:
     first, last = rows[0], rows[-1]
     yield TimelineEntry(
         kind=TimelineKind.CALL,
@@ -177,16 +173,16 @@ def _of_call(
         is_reused=first.reused,
         reused_from=first.reused_from,
         retry_of=first.retry_of,
-        arguments=shown(first.arguments, mask),
+        arguments=shown(first.arguments, _sizes(first)[0]),
     )
     for row in rows:
-        yield from _of_attempt(row, mask)
+        yield from _of_attempt(row)
         for decision in decisions:
             if decision.after_attempt == row.attempt:
                 yield _decision(decision, row)
 
 
-def _of_attempt(row: Attempt, mask: Masker) -> Iterator[TimelineEntry]:
+def _of_attempt(row: Attempt) -> Iterator[TimelineEntry]:
     if row.reused:
         return
     queued, sent = row.queued_at_ms or None, row.sent_at_ms
@@ -221,12 +217,12 @@ def _of_attempt(row: Attempt, mask: Masker) -> Iterator[TimelineEntry]:
         service_ms=row.service_ms,
         timeout_ms=row.timeout_ms or None,
         status=_status([row]),
-        error=masked_error(row.error, mask),
+        error=shown_error(row.error),
         side_effect=row.side_effect.value,
         is_hedge=row.hedge,
         is_late=row.late,
         breaker=row.breaker,
-        output=shown(row.output, mask),
+        output=shown(row.output, _sizes(row)[1]),
     )
 
 
@@ -262,6 +258,11 @@ def _decision(one: DecisionRow, row: Attempt) -> TimelineEntry:
             ended_as=one.ended_as,
         ),
     )
+
+
+def _sizes(row: Attempt) -> tuple[int, int]:
+    """Bytes of arguments and output before masking; 0 where they are as they were."""
+    return (row.arguments_bytes, row.output_bytes) if isinstance(row, MaskedAttempt) else (0, 0)
 
 
 def _first(rows: list[Attempt]) -> int | None:

@@ -68,7 +68,7 @@ from gateway.stores.durable import WriteThrough
 from gateway.stores.event_codec import Sealer
 from gateway.stores.memory import MemoryStore
 from gateway.stores.records.reach import Limits
-from gateway.telemetry.masking import Masker
+from gateway.telemetry.masking import DEFAULT, Masker
 from gateway.telemetry.metrics import Metrics
 from gateway.transports.ports import Services
 
@@ -395,6 +395,7 @@ class House:
                 components=self.components.list,
                 targets=lambda: (),
                 compute=_nothing_computed,
+                masker=DEFAULT,
                 clock=self.clock,
             )
         )

@@ -34,7 +34,6 @@ from gateway.stores.records.questions.span import Span
 from gateway.stores.records.reach import Limits, Reader
 from gateway.stores.records.tests.childhood import Child
 from gateway.stores.records.tests.sessions import AT_MS, name_of, new_log, put, whole
-from gateway.telemetry.masking import DEFAULT
 
 SESSIONS = 240
 PAGE = 17
@@ -245,9 +244,7 @@ def test_totals_steps_and_judgements_add_up(town: Town) -> None:
         assert [point.at for point in points] == sorted(point.at for point in points)
         assert all(point.at % 1_000 == 0 for point in points)
         (judged,) = town.rows(quality.judged(span))
-        given = [
-            found for one in ended if (found := session_page(one, DEFAULT).quality) is not None
-        ]
+        given = [found for one in ended if (found := session_page(one).quality) is not None]
         assert (judged.ended, judged.judged) == (len(ended), len(given))
         assert judged.quality == (pytest.approx(sum(given) / len(given)) if given else None)
         (opened,) = town.rows(workflows.opened(span))
@@ -282,7 +279,7 @@ def test_all_filters_hold_together_and_pages_add_up_to_the_list(
     got = [item for page in paged(town, tenant, filters, limit=9) for item in page]
     assert [item.session_id for item in got] == [one.session_id for one in wanted]
     for item, one in zip(got, wanted, strict=True):
-        shown = session_page(one, DEFAULT)
+        shown = session_page(one)
         assert (item.workflow, item.version, item.status, item.opened_at, item.ended_at) == (
             *(shown.workflow, shown.version, shown.status, shown.opened_at, shown.ended_at),
         )

@@ -10,6 +10,7 @@ from acp_spec.model.times import rfc3339
 from acp_spec.model.trajectory import Attempt, Gap, Trajectory
 from gateway.runtime.dashboard.one_session import session_page
 from gateway.runtime.dashboard.timeline import SHOWN_BYTES_MAX, TimelineKind, timeline
+from gateway.stores.masked import masked
 from gateway.stores.records.tests.sessions import AT_MS, whole
 from gateway.telemetry.masking import DEFAULT
 
@@ -39,7 +40,7 @@ def attempt(**fields: object) -> Attempt:
 
 
 def test_a_retried_call_shows_its_attempts_and_the_decision_between_them() -> None:
-    entries = timeline(whole(1), DEFAULT)
+    entries = timeline(whole(1))
     assert [(entry.kind, entry.depth) for entry in entries] == [
         (TimelineKind.STEP, 0),
         (TimelineKind.CALL, 1),
@@ -60,7 +61,7 @@ def test_a_retried_call_shows_its_attempts_and_the_decision_between_them() -> No
 
 
 def test_waiting_in_the_gateway_stands_apart_from_service_at_the_component() -> None:
-    *_, wait, tried = timeline(with_calls(attempt()), DEFAULT)
+    *_, wait, tried = timeline(with_calls(attempt()))
     assert wait.kind is TimelineKind.WAIT
     assert (wait.from_ms, wait.to_ms, wait.wait_ms) == (AT_MS, AT_MS + 30, 30)
     assert (tried.from_ms, tried.to_ms) == (AT_MS + 30, AT_MS + 80)
@@ -70,7 +71,7 @@ def test_waiting_in_the_gateway_stands_apart_from_service_at_the_component() -> 
 def test_a_hedge_and_an_answer_that_came_too_late_are_marked() -> None:
     first = attempt(late=True, error=AcpError(code=Code.DEADLINE_EXCEEDED, reason="TIMEOUT",
                                               message="no answer"))  # fmt: skip
-    entries = timeline(with_calls(first, attempt(attempt=2, hedge=True)), DEFAULT)
+    entries = timeline(with_calls(first, attempt(attempt=2, hedge=True)))
     tries = [entry for entry in entries if entry.kind is TimelineKind.ATTEMPT]
     assert [(entry.is_late, entry.is_hedge) for entry in tries] == [(True, False), (False, True)]
 
@@ -78,7 +79,7 @@ def test_a_hedge_and_an_answer_that_came_too_late_are_marked() -> None:
 def test_what_is_under_way_has_no_end_and_what_was_taken_over_no_attempt() -> None:
     reused = attempt(call_id="old", reused=True, reused_from="x", sent_at="", ended_at="")
     running = attempt(step="next", ended_at="", service_ms=None)
-    entries = timeline(with_calls(reused, running), DEFAULT)
+    entries = timeline(with_calls(reused, running))
     by_kind = [(entry.kind.value, entry.step, entry.status) for entry in entries]
     assert by_kind == [
         ("STEP", "act", "SUCCEEDED"),
@@ -94,7 +95,7 @@ def test_what_is_under_way_has_no_end_and_what_was_taken_over_no_attempt() -> No
 
 def test_passes_of_a_loop_are_steps_of_their_own_in_their_order() -> None:
     again = attempt(call_id="c2", loop=1)
-    entries = timeline(with_calls(attempt(), again), DEFAULT)
+    entries = timeline(with_calls(attempt(), again))
     steps = [(entry.step, entry.loop) for entry in entries if entry.kind is TimelineKind.STEP]
     assert steps == [("act", 0), ("act", 1)]
 
@@ -114,7 +115,9 @@ def test_no_secret_is_in_what_a_page_gets_wherever_it_stood() -> None:
         status=SessionStatus.FAILED,
     )
     feedback = whole(2, comments=(told,)).feedback
-    shown = session_page(msgspec.structs.replace(one, feedback=feedback), DEFAULT)
+    shown = session_page(masked(msgspec.structs.replace(one, feedback=feedback), DEFAULT))
+    assert shown.timeline[-1].output is not None
+    assert shown.timeline[-1].output.bytes == len(bytes(said)), "as it was before masking"
     text = msgspec.json.encode(shown)
     assert SECRET.encode() not in text
     assert text.count(b'"kept":1') == 7
@@ -122,7 +125,7 @@ def test_no_secret_is_in_what_a_page_gets_wherever_it_stood() -> None:
 
 def test_a_payload_of_five_megabytes_is_cut_and_says_its_size() -> None:
     big = payload(b'{"text":"' + b"\xc3\xa4" * 2_500_000 + b'"}')
-    shown = session_page(with_calls(attempt(output=big, arguments=ABSENT)), DEFAULT)
+    shown = session_page(with_calls(attempt(output=big, arguments=ABSENT)))
     output = shown.timeline[-1].output
     assert output is not None
     assert (output.bytes, output.is_cut) == (5_000_011, True)
