@@ -1,7 +1,7 @@
-"""`acp insight`: what the records say of workflows and components, without a running gateway.
+"""`acp insight`: what the records say of workflows and components.
 
-Reads trajectories from a data directory or any folder; the figures are made by `gateway/insight`.
-The same records, windows and seed give the same answer.
+Reads the records of a gateway, or trajectories from a data directory or any folder without one; the
+figures are made by `gateway/insight`. The same sessions, windows and seed give the same answer.
 """
 
 import json
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
+from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token
 
 if TYPE_CHECKING:
+    from gateway.cli.insight_windows import Source
     from gateway.insight.contribution import Contribution, Part
     from gateway.insight.drift import Declared, Drift, FieldDrift
     from gateway.insight.signals import Signals
@@ -23,8 +25,12 @@ app = typer.Typer(
     help="What the records say: golden signals, contributions, drift.", no_args_is_help=True
 )
 
-Source = Annotated[
-    Path, typer.Option("--from", help="A data directory, or a file or folder of trajectories.")
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        help="`records` of the gateway, or a data directory, a file or folder of trajectories.",
+    ),
 ]
 Baseline = Annotated[
     str,
@@ -51,15 +57,14 @@ Reward = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Two windows of one folder, and what counts in them."""
+    """Two windows of one source, and what counts in them."""
 
-    source: Path
+    source: "Source"
     baseline: str
     new: str
     workflow: str
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
-    rules: Path | None = None
     tenant: str = ""
 
     def compared(self) -> "Compared":
@@ -79,7 +84,6 @@ class _Asked:
 
 @app.command("signals")
 def signals(
-    source: Source,
     window: Annotated[
         str, typer.Option(help="since=TIME,until=TIME,...: sessions that ended in it.")
     ] = "",
@@ -92,10 +96,13 @@ def signals(
         bool, typer.Option(help="Print them for the textfile collector of Prometheus.")
     ] = False,
     seed: Seed = 0,
+    source: From = "records",
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Success rate and p95 per workflow, fallback rate per component, variance of contributions."""
-    from gateway.cli.insight_windows import Records
+    from gateway.cli.insight_windows import Source
     from gateway.cli.insight_windows import window as window_of
     from gateway.insight.signals import exposition
     from gateway.insight.signals import signals as signals_of
@@ -103,13 +110,14 @@ def signals(
     out = Output(json=as_json)
     with reporting(out):
         chosen = window_of(window, "--window", workflow=workflow)
-        records = Records(source)
-        found = signals_of(one for one in records if chosen.ended_in(one))
+        place = Source(source, gateway, token)
+        with place.opened([chosen], by_end=True) as records:
+            found = signals_of(one for one in records if chosen.ended_in(one))
+            records.tell(out)
         variance = None
         if baseline:
-            asked = _Asked(source, baseline, window, workflow)
+            asked = _Asked(place, baseline, window, workflow)
             variance = _contribution(out, asked, reward=reward, seed=seed).variance
-        records.tell(out)
         if prometheus:
             typer.echo(exposition(found, variance), nl=False)
         else:
@@ -155,7 +163,6 @@ def _show_signals(out: Output, found: "Signals", *, variance: float | None) -> N
 
 @app.command("contribution")
 def contribution(
-    source: Source,
     baseline: Baseline,
     new: New,
     workflow: Workflow = "",
@@ -170,21 +177,18 @@ def contribution(
     ] = False,
     tenant: Annotated[str, typer.Option(help="Of this tenant's sessions only.")] = "",
     seed: Seed = 0,
+    source: From = "records",
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
     """How much of the change of the mean reward is due to which component; 8 when not enough of the
     sessions have counterparts to tell."""
+    from gateway.cli.insight_windows import Source
+
     out = Output(json=as_json)
-    asked = _Asked(
-        source,
-        baseline,
-        new,
-        workflow,
-        tuple(ignore or ()),
-        tuple(only or ()),
-        rules,
-        tenant,
-    )
+    place = Source(source, gateway, token, rules)
+    asked = _Asked(place, baseline, new, workflow, tuple(ignore or ()), tuple(only or ()), tenant)
     with reporting(out):
         found = _contribution(out, asked, reward=reward, seed=seed, chain=chain)
         _show_contribution(out, found)
@@ -195,13 +199,15 @@ def contribution(
 def _contribution(
     out: Output, asked: _Asked, *, reward: str, seed: int, chain: bool = False
 ) -> "Contribution":
-    from gateway.cli.insight_windows import Records, generator, sorted_into, window
+    import msgspec
+
+    from gateway.cli.insight_windows import generator, sorted_into, window
 
     chance = generator(seed)
     from gateway.insight.contribution import Asking
     from gateway.insight.contribution import contribution as contribution_of
     from gateway.insight.samples import SessionSample
-    from gateway.insight.taking import check_reward, session_sample
+    from gateway.insight.taking import LONG_TERM, SESSION, check_reward, session_sample
 
     check_reward(reward)
     compared = asked.compared()
@@ -209,11 +215,15 @@ def _contribution(
         window(asked.baseline, "--baseline", workflow=asked.workflow, tenant=asked.tenant),
         window(asked.new, "--new", workflow=asked.workflow, tenant=asked.tenant),
     )
-    records = Records(asked.source, asked.rules)
     samples: tuple[list[SessionSample], list[SessionSample]] = ([], [])
-    for place, one in sorted_into(records, both, out=out):
-        samples[place].append(session_sample(one, reward=reward, compared=compared))
-    records.tell(out)
+    kinds: dict[SessionSample, SessionSample] = {}  # of sessions that are alike one is kept
+    with asked.source.opened(both, with_parts=reward in (SESSION, LONG_TERM)) as records:
+        for place, one in sorted_into(records, both, out=out):
+            sample = session_sample(one, reward=reward, compared=compared)
+            samples[place].append(kinds.setdefault(sample, sample))
+        records.tell(out)
+    for window_samples in samples:
+        window_samples.sort(key=msgspec.json.encode)  # wherever they came from, one order
     with out.progress("walking every coalition"):
         return contribution_of(*samples, chance=chance, asking=Asking(chain=chain))
 
@@ -255,7 +265,6 @@ def _interval(low: float, high: float) -> str:
 
 @app.command("drift")
 def drift(
-    source: Source,
     baseline: Baseline,
     new: New,
     workflow: Workflow = "",
@@ -271,13 +280,16 @@ def drift(
         bool, typer.Option("--all", help="Show fields that did not drift, too.")
     ] = False,
     seed: Seed = 0,
+    source: From = "records",
+    gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
+    token: Token = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Which fields of which component's answers changed, inputs apart; 1 when any did."""
-    from gateway.cli.insight_windows import Records, generator, sorted_into, window
+    from gateway.cli.insight_windows import Source, generator, sorted_into, window
 
     out = Output(json=as_json)
-    asked = _Asked(source, baseline, new, workflow, tuple(ignore or ()))
+    asked = _Asked(Source(source, gateway, token), baseline, new, workflow, tuple(ignore or ()))
     with reporting(out):
         chance = generator(seed)
         from gateway.insight.drift import Looking
@@ -290,11 +302,13 @@ def drift(
             window(new, "--new", workflow=workflow),
         )
         compared, declared = asked.compared(), _declared(card or [])
-        records = Records(source)
         samples: tuple[list[CallSample], list[CallSample]] = ([], [])
-        for place, one in sorted_into(records, both, out=out):
-            samples[place].extend(call_samples(one, compared=compared))
-        records.tell(out)
+        with asked.source.opened(both) as records:
+            for place, one in sorted_into(records, both, out=out):
+                samples[place].extend(call_samples(one, compared=compared))
+            records.tell(out)
+        for window_samples in samples:
+            window_samples.sort(key=lambda one: (one.session_id, one.component, one.link))
         with out.progress("exchanging labels"):
             found = drift_of(
                 *samples, chance=chance, looking=Looking(level=level), declared=declared

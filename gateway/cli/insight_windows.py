@@ -4,10 +4,11 @@
 optional (`tenant`, too), `component` repeatable. What is left out is counted with its reason.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.errors import AcpFailure, Reason
@@ -27,6 +28,7 @@ _UNUSED = {
 }
 """What a reader counted, in a person's words."""
 
+RECORDS = "records"
 INSTALL = "pip install 'acp-decision-gateway[insight]'"
 
 
@@ -66,6 +68,45 @@ def _time_ms(text: str, option: str) -> int:
 
 def _refuse(message: str) -> NoReturn:
     raise AcpFailure(error(Reason.INVALID_REQUEST, message))
+
+
+class Sessions(Protocol):
+    """Recorded sessions, read once and counted."""
+
+    def __iter__(self) -> Iterator["Trajectory"]: ...
+
+    def leave_out(self, why: str) -> None:
+        """Count one that is not used."""
+
+    def tell(self, out: Output) -> None:
+        """What was not used, for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where sessions are read: a folder or file, or without one (or `records`) the records of a
+    gateway. `rules`: a file to score them by, which takes whole trajectories."""
+
+    place: str
+    gateway: str
+    token: str
+    rules: Path | None = None
+
+    @contextlib.contextmanager
+    def opened(
+        self, windows: "Sequence[Window]", *, by_end: bool = False, with_parts: bool = False
+    ) -> "Iterator[Sessions]":
+        """The sessions that these windows can hold. INVALID_REQUEST."""
+        if self.place not in ("", RECORDS):
+            yield Records(Path(self.place), self.rules)
+            return
+        if self.rules is not None:
+            _refuse("--rules: scoring again takes whole trajectories: name them with --from DIR")
+        from gateway.cli.insight_records import GatewayRecords
+        from gateway.cli.remote import Gateway
+
+        with Gateway(self.gateway, self.token) as remote:
+            yield GatewayRecords(remote, windows, by_end=by_end, with_parts=with_parts)
 
 
 @dataclass(slots=True)
@@ -111,7 +152,7 @@ class Records:
 
 
 def sorted_into(
-    records: Records, windows: "tuple[Window, Window]", *, out: Output
+    records: Sessions, windows: "tuple[Window, Window]", *, out: Output
 ) -> "Iterator[tuple[int, Trajectory]]":
     """Each session with the window that it belongs to: 0 the baseline, 1 the new one."""
     with out.progress("reading") as steps:

@@ -16,8 +16,8 @@ from acp_spec.bindings.errors import error
 from acp_spec.model.enums import StepRole
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import Payload
-from acp_spec.model.plan import SubGoal
 from acp_spec.model.trajectory import Attempt, Trajectory
+from gateway.engine.plan_order import plan_order
 from gateway.insight.samples import CallSample, Json, SessionSample, StepSample
 
 _DIGITS_MAX = 300
@@ -163,7 +163,7 @@ def settled_calls(one: Trajectory) -> dict[str, list[Attempt]]:
     block: dict[tuple[str, int], int] = {}
     for call_id, attempts in rows.items():
         block.setdefault((attempts[0].step, attempts[0].loop), begun[call_id])
-    order = _sub_goal_order(one)
+    order = plan_order(one.plan)
 
     def place(call_id: str) -> tuple[int, int, int]:
         first = rows[call_id][0]
@@ -180,29 +180,6 @@ def _slots(calls: Iterable[list[Attempt]]) -> Iterator[tuple[str, list[Attempt]]
         name += f"#{first.loop}" if first.loop else ""
         taken[name] = taken.get(name, 0) + 1
         yield (f"{name}~{taken[name]}" if taken[name] > 1 else name), rows
-
-
-def _sub_goal_order(one: Trajectory) -> dict[str, int]:
-    """Sub-goals behind what they depend on, else as the plan lists them."""
-    order: dict[str, int] = {}
-    for version in one.plan:
-        goals = {goal.id: goal for goal in version.plan.sub_goals}
-        for name in goals:
-            _place(name, goals, order=order)
-    return order
-
-
-def _place(name: str, goals: Mapping[str, SubGoal], *, order: dict[str, int]) -> None:
-    """Depth first, on a stack of its own: a plan may be a long chain."""
-    waiting = [name]
-    while waiting:
-        name = waiting[-1]
-        left = [other for other in goals[name].depends_on if other in goals and other not in order]
-        fresh = [other for other in left if other not in waiting]
-        if fresh:
-            waiting += fresh
-        else:
-            order.setdefault(waiting.pop(), len(order))
 
 
 def settling(rows: list[Attempt]) -> Attempt:

@@ -23,6 +23,8 @@ HELP_SENTENCE_MAX = 200
 # What a command needs beyond its required parameters, or where a filled-in word would be no use.
 SPECIAL: dict[str, list[str]] = {
     "governance set": ["breaker.open_ms=2000"],
+    "insight contribution": ["--baseline", "until=2026-01-01", "--new", "since=2026-01-01"],
+    "insight drift": ["--baseline", "until=2026-01-01", "--new", "since=2026-01-01"],
     "lineage": ["x"],
     "proposals open": ["--kind", "RETIREMENT", "--subject", "component:fees@1", "--title", "t"],
     "proposals evidence": ["p", "--kind", "CONFORMANCE"],

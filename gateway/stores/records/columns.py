@@ -24,6 +24,7 @@ from acp_spec.model.trajectory import (
     ReflectionRow,
     Trajectory,
 )
+from gateway.engine.plan_order import plan_order
 from gateway.engine.record_blame import of_record
 from gateway.stores.masked import MaskedAttempt
 from gateway.stores.row_hash import hash_of
@@ -73,6 +74,7 @@ def session(one: Trajectory) -> Columns:
         "arms": tuple(mark.arm for mark in one.rollouts),
         "twin_of": one.twin_of,
         "trace_id": _trace_id(one.traceparent),
+        "sub_goals": tuple(plan_order(one.plan)),
         **_call_arrays(one.calls),
         **_blame(one),
         **_judged(one),
@@ -142,11 +144,12 @@ def _judged(one: Trajectory) -> Columns:
     }
 
 
-def call(one: Attempt) -> Columns:
-    """One attempt of one call."""
+def call(one: Attempt, position: int) -> Columns:
+    """One attempt of one call; `position`: its place among all of the session's."""
     return {
         "call_id": one.call_id,
         "attempt": one.attempt,
+        "position": position,
         "loop": one.loop,
         "step": one.step,
         "sub_goal": one.sub_goal,

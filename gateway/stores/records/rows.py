@@ -39,7 +39,10 @@ def shape(one: Trajectory) -> Shaped:
     found: dict[str, list[Named]] = {
         "sessions": [("", columns.session(one))],
         "rewards": _rewards(one),
-        "calls": [(f"{row.call_id}\0{row.attempt}", columns.call(row)) for row in one.calls],
+        "calls": [
+            (f"{row.call_id}\0{row.attempt}", columns.call(row, place))
+            for place, row in enumerate(one.calls)
+        ],
         "decisions": [(row.decision_id, columns.decision(row)) for row in one.decisions],
         "llm_calls": [
             (f"{row.call_id}\0{row.attempt}\0{row.llm_call.id}", columns.llm_call(row))
