@@ -239,6 +239,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opened_at: str = ""
     ended_at: str = ""
     sequence: int = 0
+    state_version: str = ""
     rollouts: tuple[RolloutMark, ...] = ()
     twin_of: str = ""
     traceparent: str = ""

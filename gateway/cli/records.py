@@ -27,6 +27,10 @@ def query(
     ],
     rows: Annotated[int, typer.Option(help="At most so many; 0: what the gateway allows.")] = 0,
     timeout_ms: Annotated[int, typer.Option(help="At most so long; 0: what it allows.")] = 0,
+    min_version: Annotated[
+        list[str] | None,
+        typer.Option(help="SESSION=VERSION: no answer from older rows of it (STALE_STATE)."),
+    ] = None,
     gateway: GatewayUrl = GATEWAY_URL_DEFAULT,
     token: Token = "",
     as_json: JsonFlag = False,
@@ -38,7 +42,9 @@ def query(
     from gateway.transports.records_routes import RecordsAnswer
 
     out = Output(json=as_json)
-    asked = RecordsQuery(sql=sql, max_rows=rows, timeout_ms=timeout_ms)
+    pairs = [text.partition("=") for text in min_version or ()]
+    least = {session: version for session, _, version in pairs}
+    asked = RecordsQuery(sql=sql, max_rows=rows, timeout_ms=timeout_ms, min_versions=least)
     with connected(out, gateway, token=token) as remote:
         answer = remote.operate(RecordsAnswer, "POST /v1/records/query", body=asked)
         if out.json:

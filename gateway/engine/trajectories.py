@@ -64,6 +64,7 @@ def trajectory(state: SessionState) -> Trajectory:
         opened_at=rfc3339(opened.at_ms),
         ended_at=rfc3339(state.ended_at_ms) if state.ended_at_ms is not None else "",
         sequence=state.sequence,
+        state_version=state.version_text,
         rollouts=opened.rollouts,
         twin_of=opened.twin_of,
         traceparent=opened.traceparent,

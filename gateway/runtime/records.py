@@ -312,9 +312,13 @@ def _unavailable(why: str) -> AcpFailure:
     )
 
 
-class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """One question. `max_rows` and `timeout_ms`: less than the gateway allows; 0: all of it."""
+class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question. `max_rows` and `timeout_ms`: less than the gateway allows; 0: all of it.
+
+    `min_versions`: session -> the least `state_version` to answer from; 409 STALE_STATE otherwise.
+    """
 
     sql: str
     max_rows: int = 0
     timeout_ms: int = 0
+    min_versions: dict[str, str] = {}

@@ -17,6 +17,7 @@ from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import ABSENT, Payload
 from gateway.runtime.principal import DEFAULT_TENANT
 from gateway.runtime.records import RecordsQuery, RecordsState
+from gateway.runtime.records_versions import must_have
 from gateway.transports.http_request import HttpRequest
 from gateway.transports.http_routes import Builder, HttpLimits
 from gateway.transports.operations import EMPTY, Caller, Done, Operation
@@ -88,6 +89,7 @@ async def query_records(caller: Caller, asked: RecordsQuery) -> Done:
             " GET /v1/sessions and GET /v1/sessions/{id}/trajectory"
         )
         raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
+    await must_have(caller.services.records, asked.min_versions)
     answer = await caller.services.records.query(
         asked.sql, rows=asked.max_rows, timeout_ms=asked.timeout_ms
     )

@@ -73,6 +73,7 @@ def session(one: Trajectory) -> Columns:
         "rollouts": tuple(mark.rollout for mark in one.rollouts),
         "arms": tuple(mark.arm for mark in one.rollouts),
         "twin_of": one.twin_of,
+        "state_version": one.state_version,
         "trace_id": _trace_id(one.traceparent),
         "sub_goals": tuple(plan_order(one.plan)),
         **_call_arrays(one.calls),
