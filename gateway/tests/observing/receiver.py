@@ -24,7 +24,7 @@ from acp_spec.sdk.kept_ports import KeptPorts
 from conftest import skip_or_fail
 from gateway.telemetry.tests.collecting import Collector, collecting
 
-UNTIL_S = 30.0
+UNTIL_S = 90.0
 STOP_S = 10.0
 LOCAL = "127.0.0.1"
 
