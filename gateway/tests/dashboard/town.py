@@ -24,6 +24,7 @@ GREETINGS: Final = 60
 """More than a page of sessions."""
 LARGE_BYTES: Final = 5_000_000
 
+SECRET: Final = "hunter2hunter2hunter2hunter2"
 SCRIPT: Final = "<script>window.ran = 'script'</script>"
 IMAGE: Final = "<img src=x onerror=\"window.ran = 'image'\">"
 HIDDEN: Final = "\x1b[31mred\x07 \u202egnp.exe\u202c end"
@@ -130,6 +131,7 @@ def lived(town: Town) -> Town:
     for number in range(GREETINGS):
         town.run(f"greeting {number}", "greet", json.dumps({"number": number}))
     town.run("exact", "greet", '{"count": 12345678901234567890, "rate": 1.0}')
+    town.run("secret", "greet", json.dumps({"password": SECRET, "header": f"Bearer {SECRET}"}))
     town.run("retried", "shaky", '{"script": ["UNAVAILABLE", "OK"]}')
     town.run("failed", "shaky", '{"script": ["INVALID_REQUEST"]}')
     town.run("honest", "told", '{"query": "The balance is £1,250.10."}')

@@ -102,7 +102,12 @@ export interface OverviewAnswer extends Windowed {
     success_rate?: number;
     p95_ms?: number;
     worst_fallback?: { component: string; rate: number; sessions: number; fallbacks: number };
-    contribution_variance?: { value?: number; reason?: string; computed_at?: number };
+    contribution_variance?: {
+      workflow: string;
+      value?: number;
+      reason?: string;
+      computed_at?: number;
+    };
   };
   workflows?: WorkflowRow[];
   components?: ComponentRow[];

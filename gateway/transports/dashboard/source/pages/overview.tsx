@@ -130,13 +130,21 @@ function Signals({ data, window }: { data: OverviewAnswer; window: Window }) {
         value={known(variance?.value, decimal)}
         absent="not computed"
       >
-        {variance?.reason ??
-          (variance?.computed_at === undefined
-            ? "acp insight contribution computes it"
-            : `computed ${moment(variance.computed_at)}`)}
+        {variance ? (
+          <>
+            <a href={href(["workflows", variance.workflow], { window })}>{variance.workflow}</a>:{" "}
+            {variance.reason || computed(variance.computed_at)}
+          </>
+        ) : (
+          "of the busiest workflow, once one has ended"
+        )}
       </Figure>
     </section>
   );
+}
+
+function computed(atMs: number | undefined): string {
+  return atMs === undefined ? "being computed" : `computed ${moment(atMs)}`;
 }
 
 function known(value: number | undefined, format: (value: number) => string): string | undefined {
