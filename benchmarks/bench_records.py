@@ -25,6 +25,7 @@ from pathlib import Path
 
 import msgspec
 from records_beside import beside
+from records_dashboard import dashboard
 
 from acp_spec.model.ids import session_id
 from acp_spec.model.times import rfc3339
@@ -77,6 +78,9 @@ def main() -> None:
     ):
         figures[name] = figure()
         print(f"{name}: {figures[name]:.1f}", flush=True)
+    with child() as running:
+        figures |= dashboard(running.endpoint, options.sessions)
+    print(figures, flush=True)
     figures |= ingest()
     print(figures, flush=True)
     figures |= lag()
