@@ -7,6 +7,9 @@ import { LineageDifference } from "../pages/lineage_difference";
 import { LineageOf } from "../pages/lineage_run";
 import { ComponentPage } from "../pages/component";
 import { Overview } from "../pages/overview";
+import { Registry } from "../pages/registry";
+import { Rollouts } from "../pages/rollouts";
+import { Semantics } from "../pages/semantics";
 import { SessionPage } from "../pages/session";
 import { Sessions } from "../pages/sessions";
 import { WorkflowPage } from "../pages/workflow";
@@ -33,6 +36,9 @@ export const ROUTES: readonly Route[] = [
   { pattern: "workflows/{}", title: ([name]) => `Workflow ${name}`, page: WorkflowPage },
   { pattern: "components/{}", title: ([name]) => `Component ${name}`, page: ComponentPage },
   { pattern: "annotate", title: () => "Annotate", page: Annotate, link: "Annotate" },
+  { pattern: "rollouts", title: () => "Rollouts", page: Rollouts, link: "Rollouts" },
+  { pattern: "registry", title: () => "Registry", page: Registry, link: "Registry" },
+  { pattern: "semantics", title: () => "Semantics", page: Semantics, link: "Semantics" },
   { pattern: "lineage", title: () => "Lineage", page: Lineage, link: "Lineage" },
   { pattern: "lineage/{}", title: ([id]) => `Lineage of ${id}`, page: LineageOf },
   { pattern: "lineage/{}/against/{}", title: () => "Two runs", page: LineageDifference },
