@@ -38,6 +38,7 @@ from gateway.rewards.given import duration_ms
 from gateway.rewards.judgeable import prevented
 from gateway.rewards.readings import readings
 from gateway.rewards.rules import Each
+from gateway.rewards.settled import settled
 
 NULL: Final = b"null"
 
@@ -62,7 +63,7 @@ class Events:
 
     def __init__(self, trajectory: Trajectory, *, as_of_ms: int) -> None:
         self.trajectory = trajectory
-        self.last = settled(trajectory)
+        self.last = settled(trajectory.calls)
         self._as_of_ms = as_of_ms
         self._made: dict[Each, tuple[Event, ...]] = {}
         self._session = SessionFacts(
@@ -90,24 +91,9 @@ class Events:
         return FactScope({name_of(each): facts, SESSION: self._session}, payloads)
 
 
-def settled(trajectory: Trajectory) -> dict[str, Attempt]:
-    """Each call's attempt that settled it, in the order in which calls began: the one that was
-    answered well (a hedge beside it was cancelled), else the highest."""
-    found: dict[str, Attempt] = {}
-    for row in trajectory.calls:
-        known = found.get(row.call_id)
-        if known is None or _is_good(row) or not _is_good(known):
-            found[row.call_id] = row
-    return found
-
-
 def is_open(row: Attempt) -> bool:
     """It is under way: nothing is known of it yet."""
     return not row.ended_at and not row.reused and row.error is None
-
-
-def _is_good(row: Attempt) -> bool:
-    return row.error is None and (row.ended_at != "" or row.reused)
 
 
 def session_prevented(trajectory: Trajectory) -> str:

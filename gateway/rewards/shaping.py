@@ -12,8 +12,9 @@ from typing import Final
 from acp_spec.model.enums import TERMINAL_SESSION, SessionStatus, StepRole
 from acp_spec.model.trajectory import Attempt, Trajectory
 from gateway.expressions.expression import Expression, ExpressionError
-from gateway.rewards.events import is_open, settled
+from gateway.rewards.events import is_open
 from gateway.rewards.facts import PROGRESS, FactScope, ProgressFacts
+from gateway.rewards.settled import settled
 from gateway.rewards.worth import number
 
 ENDS: Final = tuple(sorted(TERMINAL_SESSION, key=lambda status: status.value))
@@ -48,7 +49,7 @@ def fault_of(potential: Expression) -> str:
 
 def progress(trajectory: Trajectory) -> Iterator[tuple[str, ProgressFacts]]:
     """The session after each settled call, in the order in which they ended."""
-    rows = [row for row in settled(trajectory).values() if not is_open(row)]
+    rows = [row for row in settled(trajectory.calls).values() if not is_open(row)]
     rows.sort(key=_ended_at)
     goals = {taken.call_id: len(taken.plan.sub_goals) for taken in trajectory.plan}
     planned = good = done = 0

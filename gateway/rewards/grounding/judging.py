@@ -24,8 +24,8 @@ from gateway.engine.rejections import OUR_FEEDBACK
 from gateway.rewards.grounding.claims import judged
 from gateway.rewards.grounding.detector import LEXICAL, REVIEW_ABOVE, Detector, uncovered
 from gateway.rewards.grounding.findings import Standing
-from gateway.rewards.grounding.settled import settled_rows
 from gateway.rewards.grounding.sub_goals import sub_goals_without_calls
+from gateway.rewards.settled import settled
 
 SAMPLED: Final = 0.2
 """Share of sessions with something that could not be checked which a person looks at."""
@@ -94,7 +94,7 @@ def _claims(trajectory: Trajectory) -> Iterator[GroundedClaim]:
 
 def calls_of(trajectory: Trajectory) -> dict[str, SettledCall]:
     """What the pointers of claims lead into: each call by its id, as it settled."""
-    return {call: _settled(row) for call, row in settled_rows(trajectory.calls).items()}
+    return {call: _settled(row) for call, row in settled(trajectory.calls).items()}
 
 
 def _settled(row: Attempt) -> SettledCall:

@@ -14,14 +14,14 @@ from acp_spec.model.plan import Plan, SubGoal
 from acp_spec.model.trajectory import Attempt, PlanVersion, Trajectory
 from gateway.engine.rejections import PLAN_GUARD
 from gateway.engine.sub_goals import holds
-from gateway.rewards.grounding.settled import settled_rows
+from gateway.rewards.settled import settled
 
 
 def sub_goals_without_calls(trajectory: Trajectory) -> tuple[SubGoalWithoutCall, ...]:
     """Each of them, in the plans' order; none while the session runs."""
     if not trajectory.ended_at:
         return ()
-    rows = settled_rows(trajectory.calls).values()
+    rows = settled(trajectory.calls).values()
     calls = [row for row in rows if row.role == StepRole.EXECUTE.value]
     by_hand = not any(row.sub_goal for row in calls)
     standing = _standing(trajectory.plan, by_hand=by_hand)
