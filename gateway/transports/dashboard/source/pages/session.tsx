@@ -32,7 +32,7 @@ function Seen({ data }: { data: SessionAnswer }) {
     <>
       <Head data={data} />
       {data.error && (
-        <section class="panel refused" aria-label="Error">
+        <section class="panel fault" aria-label="Error">
           <h2>
             <code>{data.error.reason}</code>
           </h2>
@@ -92,7 +92,7 @@ function Head({ data }: { data: SessionAnswer }) {
           </span>
         ))}
       </p>
-      <dl class="facts wide">
+      <dl class="head-facts">
         <Fact name="Workflow">
           <a href={href(["workflows", data.workflow ?? ""])}>{data.workflow}</a>{" "}
           <span class="muted">{data.version}</span>

@@ -1,7 +1,7 @@
 // A session as a timeline: each line is a step, a call, an attempt or a decision, with its bars and
 // the same in words. Waiting in the gateway is hatched, service at the component is solid.
 import { useState } from "preact/hooks";
-import { duration, percent } from "../figures";
+import { decimal, duration, percent } from "../figures";
 import type { ShownDecision, TimelineEntry } from "../session_shapes";
 import { href } from "../shell/location";
 import { Payload, Said } from "./payload";
@@ -69,7 +69,7 @@ function Axis({ scale }: { scale: Scale }) {
       <span class="tl-track">
         {[0, 0.25, 0.5, 0.75, 1].map((share) => (
           <span key={share} class="tl-tick" style={{ left: `${share * 100}%` }}>
-            {duration(Math.round(whole * share))}
+            {whole < 10 ? `${decimal(whole * share)} ms` : duration(whole * share)}
           </span>
         ))}
       </span>
