@@ -34,6 +34,9 @@ START_WAIT_S: Final = 20.0
 PAGE_WAIT_S: Final = 4.0
 """A page waits less: it says that they start, and asks again."""
 
+PAGE_QUERY_MS: Final = 5_000
+PAGE_ROWS_MAX: Final = 10_000
+
 READY_S: Final = 120.0
 """A start that takes longer is taken for hung: it may wait 30 s for a dying predecessor."""
 
@@ -143,7 +146,10 @@ class Records:
 
     async def rows(self, question: "Question[Row]") -> "list[Row]":
         """What one of our own questions gives; UNAVAILABLE says why not, and what to do."""
-        most = self._most()
+        from gateway.stores.records.reach import Limits
+
+        # Our questions bound their rows themselves; what is set is for people's.
+        most = Limits(timeout_ms=min(self._most().timeout_ms, PAGE_QUERY_MS), rows=PAGE_ROWS_MAX)
         try:
             life = await self._started(PAGE_WAIT_S)
         except AcpFailure as problem:

@@ -5,12 +5,12 @@ Bounded: a look costs the loop some milliseconds whatever there is, and says if 
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
 
 from acp_spec.model.enums import TERMINAL_SESSION, SessionStatus
+from acp_spec.model.errors import AcpFailure
 from acp_spec.model.ids import time_ms_of
 from gateway.engine.shards import PlanRow, Shard
 from gateway.engine.states import SessionState
@@ -19,8 +19,13 @@ from gateway.stores.ports import Store, Table
 from gateway.stores.records.questions.sessions import SessionItem
 from gateway.stores.tables import listed_prefix, listed_session, shard_row
 
-COUNTED_MAX: Final = 5_000
+COUNTED_MAX: Final = 2_000
 LOOKED_AT_MAX: Final = 500
+STATES_MAX: Final = 50
+"""Where a filter needs the state itself: one that is not in memory is read back from its journal,
+a millisecond of the loop.
+"""
+
 OPEN_STATUSES: Final = tuple(one for one in SessionStatus if one not in TERMINAL_SESSION)
 
 
@@ -55,27 +60,30 @@ class OpenSessions:
     def count(self, tenant: str, *, since_ms: int = 0, workflow: str = "") -> OpenCount:
         """How many are open that were opened since then."""
         counts = dict.fromkeys(OPEN_STATUSES, 0)
-        looked_at = 0
-        for one in islice(self._listed(tenant), COUNTED_MAX):
-            looked_at += 1
-            if time_ms_of(one.session_id) < since_ms:
-                looked_at = 0  # they come by time: no older one counts
+        is_all = True
+        for looked_at, one in enumerate(self._listed(tenant)):
+            if looked_at == COUNTED_MAX:
+                is_all = False
                 break
+            if time_ms_of(one.session_id) < since_ms:
+                break  # they come by time: no older one counts
             counts[one.status] += _is_named(one.workflow, workflow)
         return OpenCount(
             running=counts[SessionStatus.RUNNING],
             waiting=counts[SessionStatus.WAITING],
-            is_all=looked_at < COUNTED_MAX,
+            is_all=is_all,
         )
 
     def page(self, tenant: str, filters: Mapping[str, str | int], *, limit: int) -> Found:
         """Up to `limit` that pass the filters, before `after`."""
         items: list[SessionItem] = []
-        after = str(filters.get("after", ""))
-        for looked_at, one in enumerate(self._listed(tenant, after), 1):
-            if _may_pass(one, filters) and self._passes(one, filters):
-                items += self._item(one)
-            if len(items) == limit or looked_at == LOOKED_AT_MAX:
+        states = 0
+        for looked_at, one in enumerate(self._listed(tenant, str(filters.get("after", ""))), 1):
+            if _may_pass(one, filters):
+                states += _needs_state(filters)
+                if self._passes(one, filters):
+                    items += self._item(one)
+            if len(items) == limit or looked_at == LOOKED_AT_MAX or states == STATES_MAX:
                 return Found(items, down_to=one.session_id)
         return Found(items)
 
@@ -92,12 +100,15 @@ class OpenSessions:
 
     def _passes(self, one: _Listed, filters: Mapping[str, str | int]) -> bool:
         """What only the session's state can tell."""
-        component, error = filters.get("component"), filters.get("error")
-        if component is None and error is None:
+        if not _needs_state(filters):
             return True
-        live = self._find(one.session_id)
+        try:
+            live = self._find(one.session_id)
+        except AcpFailure:
+            return False  # its journal is damaged: whoever asks for it alone is told so
         if live is None:
             return False
+        component, error = filters.get("component"), filters.get("error")
         return (component is None or str(component) in _serving(live.state)) and (
             error is None or str(error) in _reasons(live.state)
         )
@@ -119,6 +130,10 @@ class OpenSessions:
                 opened_at=plan.opened_at_ms,
             ),
         )
+
+
+def _needs_state(filters: Mapping[str, str | int]) -> bool:
+    return "component" in filters or "error" in filters
 
 
 def _may_pass(one: _Listed, filters: Mapping[str, str | int]) -> bool:
