@@ -336,7 +336,9 @@ def _services(
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit, meaning=ground.meaning),
         drills=_drills(ground, kept.workflows),
         rewards=ground.rewarding.book,
-        reviews=ground.rewarding.reviews(sessions, audit=parts.audit, clock=ground.clock),
+        reviews=ground.rewarding.reviews(
+            sessions, ground.settings, audit=parts.audit, clock=ground.clock
+        ),
         unready=lambda: reasons(ground.unready, outbox),
         parameters=row.book(ground.store, durable=ground.committer, audit=parts.audit),
         targets=row.targets,

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
 from gateway.assembly.identity import kept_secret
+from gateway.assembly.masking import masker_of
 from gateway.board.audit import AuditLog
 from gateway.config.rewards import RewardSettings
+from gateway.config.settings import Settings
 from gateway.engine.states import SessionState
 from gateway.rewards.scoring import Scorer
 from gateway.runtime.clock import Clock
@@ -22,7 +24,6 @@ from gateway.runtime.scored import Scored
 from gateway.runtime.targets import Targets
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store
-from gateway.telemetry.masking import DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +47,15 @@ class Rewarding:
         self.queue.consider(found)
         return found
 
-    def reviews(self, sessions: JudgedSessions, *, audit: AuditLog, clock: Clock) -> Reviews:
+    def reviews(
+        self, sessions: JudgedSessions, settings: Settings, *, audit: AuditLog, clock: Clock
+    ) -> Reviews:
         """The reviewers' desk."""
         return Reviews(
             queue=self.queue,
             sessions=sessions,
             audit=audit,
-            masker=DEFAULT,
+            masker=masker_of(settings),
             now_ms=clock.now_ms,
         )
 

@@ -16,7 +16,7 @@ from acp_spec.bindings.errors import error, invalid_request, refused_by_state
 from acp_spec.model.calls import SettledCall
 from acp_spec.model.enums import FeedbackKind
 from acp_spec.model.errors import AcpFailure, Reason
-from acp_spec.model.grounding import GroundedClaim, UnsourcedSentence
+from acp_spec.model.grounding import GroundedClaim
 from acp_spec.model.payload import Payload, payload
 from acp_spec.model.session import Feedback, FeedbackAccepted
 from acp_spec.model.times import rfc3339
@@ -24,7 +24,7 @@ from acp_spec.model.trajectory import Trajectory
 from gateway.board.audit import AuditLog
 from gateway.rewards.grounding.judging import CLAIMS_MAX, calls_of
 from gateway.rewards.grounding.shown import (
-    SourceText,
+    SourceFound,
     call_of,
     required,
     source_shown,
@@ -45,6 +45,7 @@ from gateway.runtime.review_views import (
     ShownSource,
     Unopened,
 )
+from gateway.stores.masked import masked
 from gateway.telemetry.masking import MASK, Masker
 
 PAGE_DEFAULT: Final = 50
@@ -145,7 +146,8 @@ class Reviews:
         review, reviewer = self._review(session_id, principal), principal.subject
         seat = self.queue.seat(session_id, reviewer)
         held = review.is_held_from(reviewer, at_ms=self.now_ms())
-        own = _last_of(trajectory, reviewer)
+        shown = self._shown(trajectory)
+        own = _last_of(shown.safe, reviewer)
         return ReviewView(
             session_id=session_id,
             workflow=review.workflow,
@@ -156,11 +158,11 @@ class Reviews:
             sampling_probability=review.sampling_probability,
             unclear=review.unclear,
             why=review.why,
-            input=self._payload(trajectory.input),
-            output=self._payload(trajectory.output),
-            claims=self._claims(trajectory, seat),
+            input=_payload(shown.safe.input),
+            output=_payload(shown.safe.output),
+            claims=_claims(shown, seat),
             claims_left_out=max(0, len(trajectory.claims) - CLAIMS_MAX),
-            sentences=self._sentences(trajectory),
+            sentences=shown.safe.grounding.sentences if shown.safe.grounding else (),
             unopened=len(_unopened(trajectory, seat)),
             held_by=review.held_by if held else "",
             held_until=rfc3339(review.held_until_ms) if held else "",
@@ -184,7 +186,7 @@ class Reviews:
             self._tell("review.open", session_id, principal=principal, details=asked)
         self.queue.hold(review, reviewer, at_ms=self.now_ms())
         await self.audit.synced()
-        claim = self._claim(trajectory, asked.claim, seat=seat, calls=calls_of(trajectory))
+        claim = _claim(self._shown(trajectory), asked.claim, seat=seat)
         return Opened(claim=claim, unopened=len(_unopened(trajectory, seat)))
 
     async def score(self, session_id: str, given: Score, *, principal: Principal) -> Scored:
@@ -273,82 +275,76 @@ class Reviews:
             details=details,
         )
 
-    def _claims(self, trajectory: Trajectory, seat: Seat) -> tuple[ShownClaim, ...]:
-        calls = calls_of(trajectory)
-        count = min(len(trajectory.claims), CLAIMS_MAX)
-        return tuple(
-            self._claim(trajectory, index, seat=seat, calls=calls) for index in range(count)
+    def _shown(self, trajectory: Trajectory) -> "_Shown":
+        safe = masked(trajectory, self.masker)
+        return _Shown(
+            safe=safe, calls=calls_of(trajectory), safe_calls=calls_of(safe), masker=self.masker
         )
 
-    def _claim(
-        self, trajectory: Trajectory, index: int, *, seat: Seat, calls: dict[str, SettledCall]
-    ) -> ShownClaim:
-        claim = trajectory.claims[index]
-        judged = _judged(trajectory, index)
-        sources = tuple(
-            self._source(place, pointer, calls=calls, is_open=(index, place) in seat.opened)
-            for place, pointer in enumerate(sources_of(claim))
-        )
-        is_open = all(one.opened for one in sources)
-        return ShownClaim(
-            claim=index,
-            text=self.masker.text(claim.text),
-            value=self._payload(claim.value),
-            unit=claim.unit,
-            derivation=claim.derivation,
-            verdict=judged.verdict if judged else None,
-            reason=self.masker.text(judged.reason) if judged and is_open else "",
-            sources=sources,
-        )
 
-    def _source(
-        self, place: int, pointer: str, *, calls: dict[str, SettledCall], is_open: bool
-    ) -> ShownSource:
-        call = call_of(pointer, calls)
-        shown = ShownSource(
-            source=place,
-            pointer=pointer,
-            step=call.step if call else "",
-            action=call.action if call else "",
-            opened=is_open,
-        )
-        if not is_open:
-            return shown
-        found = source_shown(pointer, calls)
-        return msgspec.structs.replace(
-            shown,
-            found=found.found,
-            says=self._says(pointer, found),
-            characters=found.characters,
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A session as it may be seen, without its secrets, and its calls as they were: a source that
+    leads into a secret leads somewhere all the same."""
 
-    def _says(self, pointer: str, found: SourceText) -> str:
-        """What stands there without its secrets: also of a field that is one as a whole."""
-        if any(map(self.masker.named, pointer.split("/")[3:])):
-            return MASK
-        return self._masked(found.says)[:SAYS_CHARACTERS_MAX]
+    safe: Trajectory
+    calls: dict[str, SettledCall]
+    safe_calls: dict[str, SettledCall]
+    masker: Masker
 
-    def _masked(self, text: str) -> str:
-        """JSON text without its secrets; of a long one the beginning, which is no JSON then."""
-        if len(text) > PAYLOAD_CHARACTERS_MAX:
-            return self.masker.text(text[:PAYLOAD_CHARACTERS_MAX])
-        return self.masker.json(text.encode()).decode("utf-8", "replace")
 
-    def _payload(self, given: Payload) -> str:
-        text = bytes(given).decode("utf-8", "replace")
-        masked = self._masked(text)
-        if len(text) <= PAYLOAD_CHARACTERS_MAX:
-            return masked
-        return f"{masked} ... ({len(text)} characters in all)"
+def _claims(shown: _Shown, seat: Seat) -> tuple[ShownClaim, ...]:
+    count = min(len(shown.safe.claims), CLAIMS_MAX)
+    return tuple(_claim(shown, index, seat=seat) for index in range(count))
 
-    def _sentences(self, trajectory: Trajectory) -> tuple[UnsourcedSentence, ...]:
-        found = trajectory.grounding.sentences if trajectory.grounding else ()
-        return tuple(
-            msgspec.structs.replace(
-                one, text=self.masker.text(one.text), reason=self.masker.text(one.reason)
-            )
-            for one in found
-        )
+
+def _claim(shown: _Shown, index: int, *, seat: Seat) -> ShownClaim:
+    claim = shown.safe.claims[index]
+    judged = _judged(shown.safe, index)
+    sources = tuple(
+        _source(shown, pointer, place=place, is_open=(index, place) in seat.opened)
+        for place, pointer in enumerate(sources_of(claim))
+    )
+    is_open = all(one.opened for one in sources)
+    return ShownClaim(
+        claim=index,
+        text=claim.text,
+        value=_payload(claim.value),
+        unit=claim.unit,
+        derivation=claim.derivation,
+        verdict=judged.verdict if judged else None,
+        reason=judged.reason if judged and is_open else "",
+        sources=sources,
+    )
+
+
+def _source(shown: _Shown, pointer: str, *, place: int, is_open: bool) -> ShownSource:
+    call = call_of(pointer, shown.safe_calls)
+    told = ShownSource(
+        source=place,
+        pointer=pointer,
+        step=call.step if call else "",
+        action=call.action if call else "",
+        opened=is_open,
+    )
+    if not is_open:
+        return told
+    found = source_shown(pointer, shown.calls)
+    safe = source_shown(pointer, shown.safe_calls)
+    is_secret = any(map(shown.masker.named, pointer.split("/")[3:]))
+    if found.found is not safe.found or is_secret:
+        says = MASK if found.found is not SourceFound.NOWHERE else ""
+    else:
+        says = safe.says[:SAYS_CHARACTERS_MAX]
+    return msgspec.structs.replace(told, found=found.found, says=says, characters=found.characters)
+
+
+def _payload(given: Payload) -> str:
+    """JSON text as it was written; of a long one the beginning."""
+    text = bytes(given).decode("utf-8", "replace")
+    if len(text) <= PAYLOAD_CHARACTERS_MAX:
+        return text
+    return f"{text[:PAYLOAD_CHARACTERS_MAX]} ... ({len(text)} characters in all)"
 
 
 def _judged(trajectory: Trajectory, index: int) -> GroundedClaim | None:

@@ -234,6 +234,5 @@ def test_what_is_secret_is_shown_to_no_reviewer(serve: Serve, folder: Path) -> N
             assert secret["says"] == "***"
             assert (long["found"], long["characters"], len(long["says"])) == ("CUT", 402, 300)
             assert missing["found"] == "NOWHERE"
-            assert SECRET not in ann.get(f"/v1/reviews/{session_id}").text.replace(
-                claim["text"], ""
-            )
+            assert SECRET not in ann.get(f"/v1/reviews/{session_id}").text
+            assert claim["text"] == "The password is ***. The note says so."
