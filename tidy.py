@@ -78,6 +78,7 @@ BROAD_EXCEPT_FILES: dict[str, str] = {
     "gateway/runtime/twins.py": "whoever waits for a twin is told, whatever became of it",
     "gateway/runtime/outbox.py": "a damaged record must not hold up the others",
     "gateway/simulation/virtual_loop.py": "what the simulated gateway raises is what is looked for",
+    "gateway/stores/archive/object_store.py": "stores behind fsspec raise anything; only here",
     "gateway/stores/rocksdb.py": "rocksdict raises bare Exception; translated here, nowhere else",
     "gateway/transports/own_failures.py": "our own mistake in a request is logged, INTERNAL",
     "acp_spec/sdk/executions.py": "a component's handler is foreign code; logged, INTERNAL",
@@ -88,6 +89,7 @@ LIVING_MODULES: dict[str, str] = {
     "reference_components.scratchpad.program.evaluate": "the program that runs in the sandbox",
     "acp_spec.sdk.warden.watch": "a process of its own, started by acp_spec.sdk.sandbox",
     "gateway.stores.reader": "the trainer's door",
+    "gateway.stores.archive.child": "a process of its own, started by gateway.assembly.archiving",
     "gateway.stores.records.child": "a process of its own, started by gateway.assembly.recording",
     "gateway.stores.forgetful": "a power cut, shipped for whoever tests what stands on a store",
 }

@@ -112,6 +112,7 @@ def extras_of(source: tidy.Source) -> set[str]:
 EXTRAS = {
     "gateway/insight/": "insight",
     "gateway/cli/insight_windows.py": "insight",
+    "gateway/stores/archive/": "records",
     "gateway/stores/records/": "records",
 }
 """Places that need an extra, told apart so that nothing else comes to."""

@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 
 from acp_spec.model.trajectory import Trajectory
-from gateway.assembly.configured import opening_limits, spans_of
+from gateway.assembly.archiving import archive_parts, watch_archive
+from gateway.assembly.configured import opening_limits, prober_of, spans_of, workflow_of
 from gateway.assembly.dashboard import Surroundings, dashboard_of
 from gateway.assembly.governing import Measurable, audit_tokens, board_of, evidences_of
 from gateway.assembly.identity import callback_secret, gateway_id
@@ -26,9 +27,9 @@ from gateway.assembly.watching import (
 from gateway.board.audit import AuditLog
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
-from gateway.engine.definition import Workflow
 from gateway.governance.breaker import Phase
 from gateway.runtime.admission import RegistryLimits
+from gateway.runtime.archive import Archive
 from gateway.runtime.board import BoardParts
 from gateway.runtime.clock import Chance, Clock
 from gateway.runtime.committer import Committer
@@ -39,17 +40,18 @@ from gateway.runtime.erasing import Erasing
 from gateway.runtime.executors import Executors
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
-from gateway.runtime.live import Erased, LiveSessions, WorkflowOf
+from gateway.runtime.live import Erased, LiveSessions
 from gateway.runtime.meaning import Meaning
 from gateway.runtime.observing import Observers, Telemetry
 from gateway.runtime.opening import Openings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.pages import Pages
 from gateway.runtime.parameters import LiveParameters
-from gateway.runtime.prober import Prober, ProberLimits
+from gateway.runtime.prober import Prober
 from gateway.runtime.reattach import Orphans
 from gateway.runtime.registry import Registry
 from gateway.runtime.replaced import Replaced
+from gateway.runtime.retention import Retention
 from gateway.runtime.rollout_traffic import RolloutEnds
 from gateway.runtime.rollouts import RolloutParts
 from gateway.runtime.service import ServiceParts, SessionService
@@ -198,7 +200,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     live = LiveSessions(
         store,
         ground.sealer,
-        workflow_of=_workflow_of(workflows),
+        workflow_of=workflow_of(workflows),
         limit=settings.limits.live_sessions,
     )
     spans = spans_of(settings)
@@ -215,20 +217,19 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
     row = _row(ground, registry)
     executors = row.executors(driver, contexts, settings=settings)
     executors.admitting.bar, ground.sla.tell = ground.sla.bar, driver.tell
-    forget = forget_everywhere(outbox, ground.unknown, reviews=ground.rewarding.queue)
-    erasing = Erasing(driver, store, sealer=ground.sealer, forget=forget)
-    tokens = Tokens(store, committer, clock=ground.clock, chance=ground.chance)
+    archive = _archive(ground, contexts)
+    erasing = _erasing(ground, driver, outbox=outbox, archive=archive)
     openings = _openings(ground, driver, workflows=workflows)
     row.lead(openings)
     twins = rolling.stand_before(driver, executors, openings=openings, erasing=erasing)
     sessions = _service(ground, driver, openings=openings, erasing=erasing, contexts=contexts)
-    kept = _Kept(registry, workflows, tokens, rolling, row, contexts, driver)
-    services = _services(ground, kept, sessions=sessions, outbox=outbox)
+    kept = _Kept(registry, workflows, _tokens(ground), rolling, row, contexts, driver)
+    services = _services(ground, kept, sessions=sessions, outbox=outbox, archive=archive)
     orphans = Orphans(driver, executors, targets=registry, grace_ms=settings.grace.attach_grace_ms)
     hub = _hub(ground, registry, orphans=orphans)
     watch(ground.metrics, driver, executors=executors, outbox=outbox)
     watch_beside(ground.metrics, hub, twins=twins, sla=ground.sla)
-    prober = _prober(ground, registry)
+    prober = prober_of(settings, registry, clock=ground.clock, failed=ground.metrics.loop_failed)
     replaced.doubt = prober.doubt
     return Gateway(
         settings=settings,
@@ -245,7 +246,7 @@ def _sessions(ground: _Ground, registry: Registry, *, workflows: Workflows) -> G
         outbox=outbox,
         sessions=sessions,
         services=services,
-        gate=_gate(settings, tokens),
+        gate=_gate(settings, kept.tokens),
         metrics=ground.metrics,
         spans=spans,
         unready=ground.unready,
@@ -274,6 +275,25 @@ def _service(
             scored=ground.rewarding.scored,
         )
     )
+
+
+def _tokens(ground: _Ground) -> Tokens:
+    return Tokens(ground.store, ground.committer, clock=ground.clock, chance=ground.chance)
+
+
+def _archive(ground: _Ground, contexts: ContextMaker) -> Archive:
+    parts = archive_parts(ground.settings, contexts.gateway_id, clock=ground.clock)
+    archive = Archive(parts, ground.store, durable=ground.committer)
+    watch_archive(ground.metrics, archive)
+    return archive
+
+
+def _erasing(ground: _Ground, driver: Driver, *, outbox: Outbox, archive: Archive) -> Erasing:
+    reviews = ground.rewarding.queue
+    forget = forget_everywhere(outbox, ground.unknown, reviews=reviews, archive=archive)
+    erasing = Erasing(driver, ground.store, sealer=ground.sealer, forget=forget)
+    archive.expire = Retention(driver, erasing, tell=outbox.entomb).expire
+    return erasing
 
 
 def _contexts(ground: _Ground) -> ContextMaker:
@@ -306,7 +326,7 @@ def _row(ground: _Ground, registry: Registry) -> RowParts:
 
 
 def _services(
-    ground: _Ground, kept: _Kept, *, sessions: SessionService, outbox: Outbox
+    ground: _Ground, kept: _Kept, *, sessions: SessionService, outbox: Outbox, archive: Archive
 ) -> Services:
     """What the borders reach."""
     parts, row, registry = _board_parts(ground), kept.row, kept.registry
@@ -330,6 +350,7 @@ def _services(
         records=records,
         dashboard=dashboard_of(records, sessions, open_now=open_now, row=row, around=around),
         lineages=lineages_of(ground.settings, sessions, driver=kept.driver, records=records),
+        archive=archive,
         replays=kept.rolling.replays,
         evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
@@ -410,13 +431,6 @@ def _hub(ground: _Ground, registry: Registry, *, orphans: Orphans) -> AttachHub:
     )
 
 
-def _workflow_of(workflows: Workflows) -> WorkflowOf:
-    def find(digest: str) -> Workflow | None:
-        return workflows.by_digest(digest) if digest else None
-
-    return find
-
-
 def _registry(ground: _Ground) -> Registry:
     settings = ground.settings
     credentials = settings.outbound.credentials
@@ -440,18 +454,6 @@ def _registry(ground: _Ground) -> Registry:
             max_lease_s=settings.leases.max_lease_s,
             credentials=frozenset(credentials),
         ),
-    )
-
-
-def _prober(ground: _Ground, registry: Registry) -> Prober:
-    leases = ground.settings.leases
-    return Prober(
-        registry,
-        ground.clock,
-        limits=ProberLimits(
-            interval_ms=leases.probe_interval_ms, timeout_ms=leases.probe_timeout_ms
-        ),
-        failed=ground.metrics.loop_failed,
     )
 
 

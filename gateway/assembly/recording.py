@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gateway.assembly.archiving import RECORDS_FOLDER, archive_options, archive_url
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.outbox import Outbox
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from gateway.stores.records.reach import Limits
 
 MODULE = "gateway.stores.records.child"
-RECORDS_FOLDER = "records"
 KEY_BYTES = 32
 
 
@@ -139,6 +139,8 @@ def _launch(settings: Settings) -> Launch:
             log_level=settings.log.level.value,
             secret_fields=settings.secrets.fields,
             secret_patterns=settings.secrets.patterns,
+            archive_url=archive_url(settings),
+            archive_options=archive_options(settings),
         )
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -111,6 +111,7 @@ async def _run(gateway: Gateway) -> int:
     _start_records(gateway)
     await http.started()
     await recover(gateway)
+    gateway.services.archive.start()
     await grpc.set_ready(True)
     if gateway.settings.auth_required and not len(gateway.services.tokens):
         log.warning(
@@ -243,6 +244,7 @@ async def close(gateway: Gateway, tasks: list[asyncio.Task[None]]) -> None:
     await gateway.rewarding.close()
     await gateway.services.dashboard.close()
     await gateway.services.records.close()
+    await gateway.services.archive.close()
     gateway.outbox.stop()
     await asyncio.gather(*tasks, return_exceptions=True)
     await gateway.registry.close()

@@ -2,6 +2,7 @@
 
 from gateway.board.audit import AuditLog
 from gateway.config.semantics import NearestKind, SemanticsSettings
+from gateway.runtime.archive import Archive
 from gateway.runtime.embedding import EmbeddingNearest, load_encoder
 from gateway.runtime.erasing import Forget
 from gateway.runtime.meaning import NO_GUESSES, Meaning
@@ -34,12 +35,19 @@ def review(
     )
 
 
-def forget_everywhere(outbox: Outbox, unknown: UnknownValues, *, reviews: ReviewQueue) -> Forget:
-    """Everything outside the journal that may hold a piece of a session."""
+def forget_everywhere(
+    outbox: Outbox, unknown: UnknownValues, *, reviews: ReviewQueue, archive: Archive
+) -> Forget:
+    """Everything outside the journal that may hold a piece of a session.
+
+    The archive comes last: a pass that copies the log meanwhile is then known to need another one.
+    """
 
     async def forget(session_id: str) -> int:
         unknown.forget_session(session_id)
         reviews.forget_session(session_id)
-        return await outbox.erase(session_id)
+        gone = await outbox.erase(session_id)
+        archive.forget(session_id)
+        return gone
 
     return forget

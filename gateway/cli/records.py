@@ -8,6 +8,7 @@ import typer
 from acp_spec.bindings.errors import error
 from acp_spec.model.errors import Reason
 from acp_spec.sdk.cli import JsonFlag, Output, fail
+from gateway.cli.archive import archive
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from gateway.transports.records_routes import RecordsStatus
 
 app = typer.Typer(help="Every session as rows that SQL can ask.", no_args_is_help=True)
+
+app.command("archive")(archive)
 
 LOOK_EVERY_S = 0.5
 

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from gateway.config.archive import ArchiveSettings
 from gateway.config.binds import Bind, parse_bind
 from gateway.config.board import BoardSettings
 from gateway.config.credentials import CredentialRef, parse_credential
@@ -411,6 +412,7 @@ class Settings(Section):
     rewards: RewardSettings = RewardSettings()
     records: RecordsSettings = RecordsSettings()
     secrets: SecretsSettings = SecretsSettings()
+    archive: ArchiveSettings = ArchiveSettings()
 
     @property
     def is_loopback(self) -> bool:

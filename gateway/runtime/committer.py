@@ -141,10 +141,10 @@ class Committer:
         """Wait until everything appended so far is written. Raises the failure, if there is one."""
         await self._wait(self.after_write)
 
-    async def erase(self, table: Table, key: bytes) -> None:
-        """Write what is pending, then delete the row so that its value is gone from disk too."""
+    async def erase(self, table: Table, *keys: bytes) -> None:
+        """Write what is pending, then delete rows so that their values are gone from disk too."""
         await self.written()
-        await self.in_thread(lambda: self._store.erase(table, key))
+        await self.in_thread(lambda: self._store.erase(table, *keys))
 
     async def in_thread(self, job: Job) -> None:
         """Run a slow piece of store work in the sync thread, between two syncs."""

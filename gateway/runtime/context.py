@@ -19,7 +19,7 @@ class ContextMaker:
     """Contexts of one gateway: its id in `via`, its URL and secret for call-backs."""
 
     def __init__(self, *, gateway_id: str, secret: bytes) -> None:
-        self._gateway_id = gateway_id
+        self.gateway_id = gateway_id
         self._secret = secret
         self.public_url = ""
         """Base URL that call-backs reach; known once the server is bound."""
@@ -47,7 +47,7 @@ class ContextMaker:
             priority=opened.priority,
             tenant=opened.tenant,
             labels=opened.labels,
-            via=(*opened.via, self._gateway_id),
+            via=(*opened.via, self.gateway_id),
             callback=self._callback(state, call, started=started),
             signals=started.signals,
         )
@@ -70,12 +70,12 @@ class ContextMaker:
             state_version=state.version_text,
             tenant=opened.tenant,
             labels=opened.labels,
-            via=(*opened.via, self._gateway_id),
+            via=(*opened.via, self.gateway_id),
         )
 
     def loop(self, via: tuple[str, ...]) -> AcpError | None:
         """LOOP for a session that came through this gateway before, or through too many."""
-        if self._gateway_id in via:
+        if self.gateway_id in via:
             return error(Reason.LOOP, "the call comes back to a gateway that it came through")
         if len(via) >= MAX_VIA:
             message = f"the call came through {len(via)} gateways; with this one, over {MAX_VIA}"

@@ -4,7 +4,7 @@ The journal is sealed with the session's key; destroying that one key destroys t
 records stay as unreadable bytes. Trajectories already delivered are taken out of their files.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -25,6 +25,9 @@ from gateway.stores.tables import erasing_row, session_key_row, session_row, sha
 
 Forget = Callable[[str], Awaitable[int]]
 """Take a session out of a place that keeps copies (the delivered trajectories)."""
+
+BY_RETENTION = "archive.keep_days"
+"""Who erased what had its time: the setting."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,18 @@ class Erasing:
 
     async def erase(self, live: Live, principal: Principal) -> None:
         """Destroy the key. A crash in between is finished by `finish` at the next start."""
+        session_id = live.state.session_id
+        self._driver.committer.put(Table.META, erasing_row(session_id), b"")
+        twins = self.begin(live, by=principal.subject)
+        await self._driver.committer.synced()
+        for one in (session_id, *twins):
+            await self._destroy(one)
+
+    def begin(self, live: Live, *, by: str) -> tuple[str, ...]:
+        """In this tick's batch: the session is erased, and this is what is left to show of it.
+
+        The twins that go with it; their and its key are still to be destroyed.
+        """
         state = live.state
         session_id = state.session_id
         at_ms = self._driver.now_ms(live)
@@ -54,18 +69,14 @@ class Erasing:
         tombstone = Tombstone(
             tenant=state.opened.tenant,
             erased_at_ms=at_ms,
-            erased_by=principal.subject,
+            erased_by=by,
             view=msgspec.structs.replace(view, labels={}, erased_at=rfc3339(at_ms)),
         )
         committer = self._driver.committer
-        self._driver.feed(live, SessionErased(at_ms=at_ms, by=principal.subject))
-        committer.put(Table.META, erasing_row(session_id), b"")
+        self._driver.feed(live, SessionErased(at_ms=at_ms, by=by))
         committer.put(Table.SESSION, session_row(session_id), msgspec.json.encode(tombstone))
         self._free_key(live)
-        twins = self._end_twins(live)
-        await committer.synced()
-        for one in (session_id, *twins):
-            await self._destroy(one)
+        return self._end_twins(live)
 
     def _end_twins(self, live: Live) -> tuple[str, ...]:
         """The sessions that ran beside it on the same payloads: they go with it."""
@@ -104,21 +115,43 @@ class Erasing:
         return len(rows)
 
     async def _destroy(self, session_id: str) -> None:
-        committer = self._driver.committer
-        for shard in (Shard.EXECUTION, Shard.FEEDBACK):
-            for key, _ in list(self._store.scan(Table.SHARD, shard_row(session_id, shard.value))):
-                committer.delete(Table.SHARD, key)
-        await committer.erase(Table.KEY, session_row(session_id))
-        self._sealer.forget(session_id)
-        self._driver.sessions.drop(session_id)
+        await self.destroy_keys((session_id,))
         await self._forget(session_id)
-        committer.delete(Table.META, erasing_row(session_id))
-        await committer.synced()
+        self._driver.committer.delete(Table.META, erasing_row(session_id))
+        await self._driver.committer.synced()
+
+    async def destroy_keys(self, session_ids: Sequence[str]) -> None:
+        """From here on nobody can read what the journal has of them."""
+        committer = self._driver.committer
+        for session_id in session_ids:
+            for shard in (Shard.EXECUTION, Shard.FEEDBACK):
+                prefix = shard_row(session_id, shard.value)
+                for key, _ in list(self._store.scan(Table.SHARD, prefix)):
+                    committer.delete(Table.SHARD, key)
+        await committer.erase(Table.KEY, *map(session_row, session_ids))
+        for session_id in session_ids:
+            self._sealer.forget(session_id)
+            self._driver.sessions.drop(session_id)
 
     def tombstone(self, session_id: str, principal: Principal) -> SessionView | None:
         """What is left to show of a deleted session, to its own tenant."""
+        found = self._tombstone(session_id, principal)
+        return found.view if found is not None else None
+
+    def epitaph(self, session_id: str, principal: Principal) -> str:
+        """Why its own tenant finds nothing of a session any more; empty if it was not erased."""
+        found = self._tombstone(session_id, principal)
+        if found is None:
+            return ""
+        if found.erased_by == BY_RETENTION:
+            return (
+                f"retention took the session {session_id}: {BY_RETENTION} says how long they stay"
+            )
+        return f"the session {session_id} was deleted; what it held is gone"
+
+    def _tombstone(self, session_id: str, principal: Principal) -> Tombstone | None:
         row = self._store.get(Table.SESSION, session_row(session_id))
         if row is None:
             return None
         found = msgspec.json.decode(row, type=Tombstone)
-        return found.view if found.tenant == principal.tenant else None
+        return found if found.tenant == principal.tenant else None

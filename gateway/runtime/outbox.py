@@ -8,7 +8,7 @@ and deletes the rows. Killed between the last two, the next start finds the line
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -146,6 +146,12 @@ class Outbox:
                 self._settle(row)
             await self._committer.written()
         return gone
+
+    async def entomb(self, session_ids: Sequence[str]) -> None:
+        """Tell readers of the log that these sessions are gone from everywhere."""
+        async with self._busy:
+            now_ms = self._clock.now_ms()
+            await asyncio.to_thread(self._trajectories.entomb, session_ids, now_ms)
 
     # ---- one turn ------------------------------------------------------------------------------
 

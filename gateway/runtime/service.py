@@ -258,8 +258,9 @@ class SessionService:
     def events(
         self, session_id: str, principal: Principal, *, after: int
     ) -> AsyncIterator[tuple[int, str, bytes]]:
-        if self._erasing.tombstone(session_id, principal) is not None:
-            raise AcpFailure(error(Reason.EVENTS_EXPIRED, "the session was deleted, events too"))
+        gone = self._erasing.epitaph(session_id, principal)
+        if gone:
+            raise AcpFailure(error(Reason.EVENTS_EXPIRED, f"{gone}, events too"))
         live = self._find(session_id, principal)
         return self._streams.events(live.state.session_id, after)
 
@@ -334,9 +335,8 @@ class SessionService:
     def _find(self, session_id: str, principal: Principal) -> Live:
         live = self._driver.find(session_id) if is_session_id(session_id) else None
         if live is None or not _may_see(live.state, principal):
-            message = f"there is no session {session_id!r}"
-            if self._erasing.tombstone(session_id, principal) is not None:
-                message = f"the session {session_id} was deleted; what it held is gone"
+            message = self._erasing.epitaph(session_id, principal)
+            message = message or f"there is no session {session_id!r}"
             raise AcpFailure(error(Reason.NOT_FOUND, message))
         return live
 

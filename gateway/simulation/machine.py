@@ -101,9 +101,9 @@ class Disk(ForgetfulStore):
         self.covered = 0
         self._watcher.synced()
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         self._fuse.passes("before erase")
-        super().erase(table, key)
+        super().erase(table, *keys)
         self._fuse.passes("after erase")
 
     def left_by(self, old: "Disk", *, power_cut: bool) -> None:

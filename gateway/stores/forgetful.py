@@ -59,11 +59,12 @@ class ForgetfulStore:
     ) -> Iterator[tuple[bytes, bytes]]:
         return self._now.scan(table, prefix, after=after, reverse=reverse)
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         """Gone from the past too: no crash brings the value back."""
+        rows = {(table, key) for key in keys}
         for batch in (*self._durable, *self._unsynced):
-            batch.operations = [one for one in batch.operations if one[:2] != (table, key)]
-        self._now.erase(table, key)
+            batch.operations = [one for one in batch.operations if one[:2] not in rows]
+        self._now.erase(table, *keys)
 
     def close(self) -> None:
         """Closing syncs nothing."""

@@ -98,9 +98,10 @@ class MemoryStore:
         found = [(key, rows.values[key]) for key in rows.between(prefix, after, reverse=reverse)]
         return iter(found)
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         self._check_open()
-        self._tables[table].delete(key)
+        for key in keys:
+            self._tables[table].delete(key)
 
     def close(self) -> None:
         self._closed = True

@@ -57,7 +57,7 @@ class Store(Protocol):
     ) -> Iterator[tuple[bytes, bytes]]:
         """Rows whose key starts with `prefix`, in key order, strictly beyond `after`."""
 
-    def erase(self, table: Table, key: bytes) -> None:
-        """Delete one row so that its value is gone from disk too (used for session keys)."""
+    def erase(self, table: Table, *keys: bytes) -> None:
+        """Delete rows so that their values are gone from disk too (used for session keys)."""
 
     def close(self) -> None: ...

@@ -167,19 +167,22 @@ class RocksStore:
         except Exception as error:
             raise _translated(error, self._path) from error
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         """Delete, then drive every copy out: memtables, log files, and old table files.
 
-        Flushing every table lets RocksDB unlink the log files that held the row; compacting the
-        key's range rewrites the table files without it. Some 50 ms: not for the event loop.
+        Flushing every table lets RocksDB unlink the log files that held the rows; compacting the
+        keys' range rewrites the table files without them. Some 50 ms: not for the event loop.
         """
+        if not keys:
+            return
         compact = CompactOptions()
         compact.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         try:
-            self._tables[table].delete(key)
+            for key in keys:
+                self._tables[table].delete(key)
             for family in self._tables.values():
                 family.flush()
-            self._tables[table].compact_range(key, key + b"\0", compact)
+            self._tables[table].compact_range(min(keys), max(keys) + b"\0", compact)
         except Exception as error:
             raise _translated(error, self._path) from error
 

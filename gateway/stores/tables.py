@@ -22,7 +22,7 @@ another part ends with NUL (`text_part` refuses NUL inside). Numbers: 8 bytes, b
 | WORKFLOW | name NUL version | the workflow's text |
 | TOKEN | token hash | the token's claims |
 | OUTBOX | session_id, sequence | empty: a trajectory not yet delivered |
-| META | name | singletons: format, switches; `erasing` NUL session_id |
+| META | name | singletons: format, switches; `erasing` NUL session_id; `unarchive` NUL session_id |
 | GOVERNANCE | kind NUL name ... | what people decide at run time, in their keeper's form |
 | AUDIT | number | who changed what, chained by hash (`gateway/board/audit`) |
 """
@@ -50,7 +50,7 @@ FORMAT_KEY = b"format"
 
 FORMAT = 1
 
-_ERASING = b"erasing\0"
+_ERASING, _ARCHIVE_ERASING = b"erasing\0", b"unarchive\0"
 
 
 def text_part(text: str) -> bytes:
@@ -166,3 +166,8 @@ def workflow_row(name: str, version: str = "") -> bytes:
 def erasing_row(session_id: str = "") -> bytes:
     """META row that says an erasure has begun; with no session the prefix of all of them."""
     return _ERASING + session_id.encode()
+
+
+def archive_erasing_row(session_id: str = "") -> bytes:
+    """META row: the archive may still hold this deleted session; with none the prefix of all."""
+    return _ARCHIVE_ERASING + session_id.encode()

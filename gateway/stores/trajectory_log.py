@@ -3,7 +3,8 @@
 One writer. A batch of lines is on disk when `append` returns, or the file is cut back and it
 raises, so a batch may be tried again. A file that was closed never changes, except by `erase`:
 that puts blanks where lines stood, so that every reader's offset stays good, and tells of it by a
-tombstone at the end of the log. Everything here blocks: call it from a worker thread.
+tombstone at the end of the log. Old files may leave for the archive, oldest first and never the
+newest one (`gateway.stores.archive`). Everything here blocks: call it from a worker thread.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import msgspec
 
 from acp_spec.model.times import MS_PER_DAY, rfc3339
 from acp_spec.model.trajectory import SCHEMA_VERSION
+from gateway.stores.archive.marker import left
 
 FOLDER = "trajectories"
 """Name of the folder of trajectories inside a data directory."""
@@ -139,6 +141,7 @@ class TrajectoryLog:
         """Blank this session's lines in the files of `since_ms` and later; how many went.
 
         The tombstone goes first: after a crash in between, the lines are found and told of again.
+        It is also written for a session that may lie in the archive only.
         """
         self.close()
         needle = session_id.encode()
@@ -149,19 +152,19 @@ class TrajectoryLog:
             if path.parent.name >= first_day and _contains(path, needle)
         ]
         lines = [line for path in files for line in _sequences_of(path, session_id)]
-        if not lines:
+        if not lines and left(self._directory).day < first_day:
             return 0
-        tombstone = Tombstone(
-            schema_version=SCHEMA_VERSION,
-            session_id=session_id,
-            sequence=max(lines),
-            erased_at=rfc3339(now_ms),
-        )
-        self.append([line_of(msgspec.json.encode(tombstone))], now_ms)
+        self.append([_tombstone(session_id, max(lines, default=0), now_ms=now_ms)], now_ms)
         self.close()
         for path in files:
             _blank(path, session_id)
         return len(lines)
+
+    def entomb(self, session_ids: Sequence[str], now_ms: int) -> None:
+        """Tell every reader that these sessions are gone; their lines have left the log before."""
+        for start in range(0, len(session_ids), BATCH_LINES_MAX):
+            some = session_ids[start : start + BATCH_LINES_MAX]
+            self.append([_tombstone(one, 0, now_ms=now_ms) for one in some], now_ms)
 
     def close(self) -> None:
         """Close the current file; the next append begins another."""
@@ -206,21 +209,36 @@ class TrajectoryLog:
             self._to_cut = None
 
 
+def _tombstone(session_id: str, sequence: int, *, now_ms: int) -> bytes:
+    told = Tombstone(
+        schema_version=SCHEMA_VERSION,
+        session_id=session_id,
+        sequence=sequence,
+        erased_at=rfc3339(now_ms),
+    )
+    return line_of(msgspec.json.encode(told))
+
+
 def _day(time_ms: int) -> str:
     return rfc3339(time_ms)[:_DAY_CHARACTERS]
 
 
 def _next_path(directory: Path, now_ms: int) -> Path:
-    folder = directory / _day(now_ms)
+    """Beyond every file there ever was, also those that left: readers go by the order of names."""
+    gone = left(directory)
+    folder = directory / max(_day(now_ms), gone.day)
     if not folder.is_dir():
         folder.mkdir(parents=True)
         _sync_directory(directory)
     numbers = [int(path.stem) for path in folder.glob("*.jsonl*") if path.stem.isdigit()]
+    if folder.name == gone.day:
+        numbers.append(int(Path(gone.through).stem))
     return folder / f"{max(numbers, default=0) + 1:0{_FILE_NUMBER}}.jsonl"
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    """None of a file that has just left for the archive: what is in it is erased there."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         yield from file
 
 
@@ -251,6 +269,8 @@ def _sequences_of(path: Path, session_id: str) -> list[int]:
 
 def _blank(path: Path, session_id: str) -> None:
     """Through a file beside it, so that a reader and a crash see the old or the new one."""
+    if not path.is_file():
+        return
     beside = path.with_suffix(_BESIDE)
     with beside.open("wb") as kept:
         for line in _lines(path):

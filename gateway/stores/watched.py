@@ -43,9 +43,9 @@ class WatchedStore:
             self._tell(problem)
             raise
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         try:
-            self._store.erase(table, key)
+            self._store.erase(table, *keys)
         except StoreCorrupt as problem:
             self._tell(problem)
             raise

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_spec.bindings.routes import Route
+from gateway.transports.archive_routes import (
+    ARCHIVE_BUILDERS,
+    ARCHIVE_OPERATIONS,
+    ARCHIVE_ROUTES,
+)
 from gateway.transports.board_routes import BOARD_BUILDERS, BOARD_OPERATIONS, BOARD_ROUTES
 from gateway.transports.contract_routes import (
     CONTRACT_BUILDERS,
@@ -92,6 +97,7 @@ AREAS: Final[tuple[Area, ...]] = (
     Area(RECORDS_ROUTES, RECORDS_BUILDERS, RECORDS_OPERATIONS),
     Area(DASHBOARD_ROUTES, DASHBOARD_BUILDERS, DASHBOARD_OPERATIONS),
     Area(LINEAGE_ROUTES, LINEAGE_BUILDERS, LINEAGE_OPERATIONS),
+    Area(ARCHIVE_ROUTES, ARCHIVE_BUILDERS, ARCHIVE_OPERATIONS),
     Area(WORKFLOW_ROUTES, WORKFLOW_BUILDERS, WORKFLOW_OPERATIONS),
 )
 

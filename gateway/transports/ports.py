@@ -25,6 +25,7 @@ from acp_spec.model.session import (
     StepResult,
 )
 from gateway.board.audit import AuditLog
+from gateway.runtime.archive import Archive
 from gateway.runtime.board import Board
 from gateway.runtime.dashboard.dashboard import Dashboard
 from gateway.runtime.evidence import Evidences
@@ -161,6 +162,7 @@ class Services:
     records: Records
     dashboard: Dashboard
     lineages: Lineages
+    archive: Archive
     parameters: ParameterBook
     targets: Callable[[], tuple[TargetView, ...]]
     replays: RunReplay

@@ -1,23 +1,32 @@
 """Comparing the whole log with the store, a chunk at a time, and healing what differs.
 
 Damaged parts go first: what they held is missing then, and comes again. Then the log is read from
-its first line to where the feed stands. Each session is compared by the number
+its first line to where the feed stands; as scheduled only its hot tier, as whoever archives in a
+store far away pays for each byte that is read. Each session is compared by the number
 of its rows and their hashes; only where that differs, row by row. Runs between two batches of the
 feed and on its thread, so that there is one writer.
 """
 
-from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.stores.records.exactly_once import mend
 from gateway.stores.records.feed import read_lines
 from gateway.stores.records.feed_status import Comparison, Outcome
-from gateway.stores.records.log_tail import Place, lines_of, next_batch
+from gateway.stores.records.log_tail import Place
 from gateway.stores.records.store import RecordStore
+from gateway.stores.records.tiers import Tiers
 from gateway.telemetry.masking import DEFAULT, Masker
 
 NAMED_MAX: Final = 100
 """Sessions named in an answer; beyond that they are only counted."""
+
+
+class Wish(NamedTuple):
+    """Why a comparison is made, where in the log it begins, and what its inserts are told by."""
+
+    why: str
+    start: Place
+    token: str
 
 
 class Comparing:
@@ -25,31 +34,30 @@ class Comparing:
 
     def __init__(
         self,
-        log_directory: Path,
+        tiers: Tiers,
         store: RecordStore,
         *,
-        token: str,
-        why: str,
+        wish: Wish,
         masker: Masker = DEFAULT,
     ) -> None:
-        self._log = log_directory
+        self._tiers = tiers
         self._store = store
-        self._token = token
+        self._token = wish.token
         self._masker = masker
-        self._at = Place()
+        self._at = wish.start
         self._has_looked = False
-        self.found = Comparison(outcome=Outcome.RUNNING, why=why)
+        self.found = Comparison(outcome=Outcome.RUNNING, why=wish.why)
 
     def step(self, up_to: Place) -> bool:
         """Compare the next chunk; False once all before `up_to` was. Raises RecordsDown."""
         if not self._has_looked:
             self.found.damaged_parts = self._store.drop_damaged()
             self._has_looked = True
-        batch = next_batch(self._log, self._at)
+        batch = self._tiers.next_batch(self._at)
         if batch is None or not _is_before(batch.after, up_to):
             self.found.outcome = Outcome.HEALED if self.found.differing else Outcome.IDENTICAL
             return False
-        told = read_lines(lines_of(self._log, batch), batch, masker=self._masker)
+        told = read_lines(self._tiers.lines_of(batch), batch, masker=self._masker)
         token = f"{self._token}:{batch.file}:{batch.start}"
         differing = list(mend(self._store, told.sessions, token=token))
         back = list(self._store.digests(told.erased)) if told.erased else []

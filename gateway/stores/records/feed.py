@@ -16,13 +16,13 @@ from gateway.stores.forms import UnreadableRecord, read_record
 from gateway.stores.masked import masked
 from gateway.stores.records.exactly_once import Brought, bring
 from gateway.stores.records.feed_status import FeedCounts
-from gateway.stores.records.log_tail import Batch, lines_of, next_batch
-from gateway.stores.records.position import PositionFile
+from gateway.stores.records.log_tail import Batch
+from gateway.stores.records.position import POSITION_FILE, PositionFile
 from gateway.stores.records.store import RecordStore
+from gateway.stores.records.tiers import OpenCold, Tiers, nothing_cold
 from gateway.stores.trajectory_log import erased_by, head_of, is_blank
 from gateway.telemetry.masking import DEFAULT, Masker
 
-POSITION_FILE = "position"
 ASIDE_FILE = "quarantine.jsonl"
 
 
@@ -53,8 +53,9 @@ class Feed:
         *,
         store: RecordStore,
         masker: Masker = DEFAULT,
+        cold: OpenCold = nothing_cold,
     ) -> None:
-        self._log = log_directory
+        self.tiers = Tiers(log_directory, state_directory, cold=cold, damaged=self._put_file_aside)
         self._aside = state_directory / ASIDE_FILE
         self._store = store
         self._masker = masker
@@ -65,7 +66,7 @@ class Feed:
         """Feed the next batch; False when there is none. Raises RecordsDown, OSError: try again."""
         batch, is_again = self.position.progress.batch, True
         if batch is None:
-            batch, is_again = next_batch(self._log, self.position.progress.at), False
+            batch, is_again = self.tiers.next_batch(self.position.progress.at), False
             if batch is None:
                 return False
             self.position.begin(batch)
@@ -79,7 +80,7 @@ class Feed:
         self.position.close()
 
     def _feed(self, batch: Batch, *, is_again: bool) -> None:
-        told = read_lines(lines_of(self._log, batch), batch, masker=self._masker)
+        told = read_lines(self.tiers.lines_of(batch), batch, masker=self._masker)
         token = f"{batch.file}:{batch.start}-{batch.end}"
         brought = bring(self._store, told.sessions, token=token, ask=is_again)
         if told.erased:
@@ -94,7 +95,13 @@ class Feed:
             Aside(file=batch.file, start=batch.start, session_id=name, why=why)
             for name, why in brought.refused
         ]
-        every = [*aside, *refused]
+        self._write_aside([*aside, *refused])
+
+    def _put_file_aside(self, file: str, why: str) -> None:
+        """An archived file that cannot be read: what is in it cannot be brought again."""
+        self._write_aside([Aside(file=file, start=0, session_id="", why=why)])
+
+    def _write_aside(self, every: list[Aside]) -> None:
         if every:
             with self._aside.open("ab") as file:
                 file.writelines(msgspec.json.encode(one) + b"\n" for one in every)

@@ -13,11 +13,11 @@ from typing import Final
 
 import msgspec
 
-from gateway.stores.records.comparing import Comparing
+from gateway.stores.records.comparing import Comparing, Wish
 from gateway.stores.records.endpoint import Endpoint
 from gateway.stores.records.feed import Feed
 from gateway.stores.records.feed_status import Comparison, FeedCounts, FeedingStatus, Outcome
-from gateway.stores.records.log_tail import Place, bytes_after
+from gateway.stores.records.log_tail import Place
 from gateway.stores.records.order import Order
 from gateway.stores.records.store import (
     RecordsDown,
@@ -26,12 +26,15 @@ from gateway.stores.records.store import (
     connect,
     migrations,
 )
+from gateway.stores.records.tiers import Tiers, cold_tier_of
 from gateway.telemetry.logs import get_log
 from gateway.telemetry.masking import Masker
 
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.25, 15.0
 """A store that is restarted is back in a second; a full disk takes a person."""
 
+AS_SCHEDULED: Final = "as scheduled"
+COMPARED: Final = "compared"
 BOOT_FILE: Final = "boot"
 _DAMAGE: Final = (
     *("CANNOT_READ_ALL_DATA", "CHECKSUM_DOESNT_MATCH", "BAD_SIZE_OF_FILE_IN_DATA_PART"),
@@ -50,6 +53,7 @@ class Feeding:
     def __init__(self, log_directory: Path, directory: Path, *, order: Order) -> None:
         self._log = log_directory
         self._directory = directory
+        self._order = order
         self._tick_s = order.tick_ms / 1000
         self._masker = Masker(order.secret_fields, order.secret_patterns)
         self._every_s = order.verify_every_ms / 1000
@@ -73,7 +77,10 @@ class Feeding:
         """Connect, and bring the tables to this version. Raises RecordsDown."""
         self._store = connect(endpoint)
         is_changed = 0 < self._store.migrate() < len(migrations())
-        self._feed = Feed(self._log, self._directory, store=self._store, masker=self._masker)
+        cold = cold_tier_of(self._order, self._log, state_directory=self._directory)
+        self._feed = Feed(
+            self._log, self._directory, store=self._store, masker=self._masker, cold=cold
+        )
         self._problem = ""
         if self._is_first_since_boot():
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
@@ -116,7 +123,7 @@ class Feeding:
         at = feed.position.progress.at if feed is not None else Place()
         return FeedingStatus(
             pid=os.getpid(),
-            waiting_bytes=bytes_after(self._log, at) if feed is not None else 0,
+            waiting_bytes=feed.tiers.bytes_after(at) if feed is not None else 0,
             file=at.file,
             offset=at.offset,
             counts=counts,
@@ -138,7 +145,7 @@ class Feeding:
             self._feed.position.rewind()
             self._wants_all = False
         if self._every_s and time.monotonic() >= self._compare_at and not self._is_comparing:
-            self._wish = self._wish or "as scheduled"
+            self._wish = self._wish or AS_SCHEDULED
         is_busy = self._feed.step()
         if self._wish and not is_busy and not self._is_comparing:
             self._comparing = self._new_comparing(self._store)
@@ -146,8 +153,14 @@ class Feeding:
         return self._compare(self._feed) or is_busy
 
     def _new_comparing(self, store: RecordStore) -> Comparing:
+        cold = cold_tier_of(self._order, self._log, state_directory=self._directory)
+        # With an unpacked file of its own: the feed goes on in between, and has no use for it.
+        folder = self._directory / COMPARED
+        tiers = Tiers(self._log, folder, cold=cold, damaged=_not_compared)
         token = f"mend:{os.getpid()}:{time.time_ns()}"
-        return Comparing(self._log, store, token=token, why=self._wish, masker=self._masker)
+        start = tiers.hot_start() if self._wish == AS_SCHEDULED else Place()
+        wish = Wish(self._wish, start, token)
+        return Comparing(tiers, store, wish=wish, masker=self._masker)
 
     @property
     def _is_comparing(self) -> bool:
@@ -181,6 +194,10 @@ class Feeding:
 
     def _mark_boot(self) -> None:
         (self._directory / BOOT_FILE).write_text(_boot_id())
+
+
+def _not_compared(file: str, why: str) -> None:
+    log.error("archived_file_not_compared", file=file, why=why)
 
 
 def _boot_id() -> str:

@@ -7,6 +7,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """One line on standard input: the key is in no argument list that others can read.
 
     `url`: a cluster to feed, instead of the embedded engine. `password`: that cluster's.
+    `archive_url`, `archive_options`: where the files are that have left the log.
     """
 
     log_dir: str
@@ -20,6 +21,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     secret_fields: tuple[str, ...] = ()
     secret_patterns: dict[str, str] = {}
+    archive_url: str = ""
+    archive_options: dict[str, str] = {}
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.stores.records.log_tail import Batch, Place
 
+POSITION_FILE: Final = "position"
 _SLOT: Final = 512
 _HEAD: Final = 8
 
@@ -31,9 +32,7 @@ class PositionFile:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        slots = [self._read(index) for index in range(2)]
-        found = [slot for slot in slots if slot is not None]
-        self.progress: Progress = max(found, key=lambda one: one.number, default=Progress())
+        self.progress: Progress = _newest(self._descriptor) or Progress()
 
     def begin(self, batch: Batch) -> None:
         """On disk from here on: this batch, with these boundaries, comes next."""
@@ -67,10 +66,28 @@ class PositionFile:
             os.fdatasync(self._descriptor)
         self.progress = progress
 
-    def _read(self, index: int) -> Progress | None:
-        slot = os.pread(self._descriptor, _SLOT, index * _SLOT)
-        size = int.from_bytes(slot[:4], "big")
-        text = slot[_HEAD : _HEAD + size]
-        if not text or zlib.crc32(text) != int.from_bytes(slot[4:_HEAD], "big"):
-            return None
-        return msgspec.json.decode(text, type=Progress)
+
+def progress_in(state_directory: Path) -> Progress | None:
+    """How far the feed of this directory has come, for whoever only looks; None: never used."""
+    try:
+        descriptor = os.open(state_directory / POSITION_FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return _newest(descriptor) or Progress()
+    finally:
+        os.close(descriptor)
+
+
+def _newest(descriptor: int) -> Progress | None:
+    found = [slot for index in range(2) if (slot := _slot(descriptor, index)) is not None]
+    return max(found, key=lambda one: one.number, default=None)
+
+
+def _slot(descriptor: int, index: int) -> Progress | None:
+    slot = os.pread(descriptor, _SLOT, index * _SLOT)
+    size = int.from_bytes(slot[:4], "big")
+    text = slot[_HEAD : _HEAD + size]
+    if not text or zlib.crc32(text) != int.from_bytes(slot[4:_HEAD], "big"):
+        return None
+    return msgspec.json.decode(text, type=Progress)

@@ -13,6 +13,7 @@ from acp_spec.model.ids import session_id
 from acp_spec.model.payload import payload
 from acp_spec.model.times import MS_PER_DAY
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from gateway.stores.archive.marker import Left, mark
 from gateway.stores.trajectory_log import (
     Line,
     TrajectoryLog,
@@ -214,3 +215,33 @@ def test_a_rewriting_that_was_killed_leaves_no_copy(tmp_path: Path) -> None:
     beside.write_bytes(_line(2))
     _log(tmp_path).recover()
     assert not beside.exists()
+
+
+def test_a_file_that_left_for_the_archive_is_never_written_again(tmp_path: Path) -> None:
+    """Also by a clock that was set back: places in the log are ordered by the names of files."""
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    log.close()
+    (path,) = log_files(tmp_path)
+    mark(tmp_path, Left(url="x", gateway_id="g", through=f"{path.parent.name}/0007.jsonl"))
+    path.unlink()
+    for now_ms in (NOON, NOON - 3 * MS_PER_DAY, NOON + MS_PER_DAY):
+        log.append([_line(2)], now_ms)
+        log.close()
+    names = [f"{one.parent.name}/{one.name}" for one in log_files(tmp_path)]
+    assert names == ["2023-11-15/0008.jsonl", "2023-11-15/0009.jsonl", "2023-11-16/0001.jsonl"]
+
+
+def test_readers_are_told_of_a_deleted_session_that_lies_in_the_archive_only(
+    tmp_path: Path,
+) -> None:
+    log = _log(tmp_path)
+    mark(tmp_path, Left(url="x", gateway_id="g", through="2023-11-15/0001.jsonl"))
+    assert log.erase(_session(1), NOON, now_ms=NOON) == 0
+    (path,) = log_files(tmp_path)
+    told = erased_by(path.read_bytes())
+    assert told is not None
+    assert told.session_id == _session(1)
+    later = _session(2, NOON + 2 * MS_PER_DAY)
+    log.erase(later, NOON + 2 * MS_PER_DAY, now_ms=NOON + 2 * MS_PER_DAY)
+    assert log_files(tmp_path) == [path], "one that is younger than all that left"

@@ -145,9 +145,9 @@ class KilledStore(RocksStore):
             FUSE.passes("during recovery")
         return super().scan(table, prefix, after=after, reverse=reverse)
 
-    def erase(self, table: Table, key: bytes) -> None:
+    def erase(self, table: Table, *keys: bytes) -> None:
         FUSE.passes("before key erased")
-        super().erase(table, key)
+        super().erase(table, *keys)
         FUSE.passes("after key erased")
 
     def _flush_all(self) -> None:

@@ -250,9 +250,9 @@ async def a_deletion_that_has_begun(bench: Bench) -> Kept:
     seen: list[ForgetfulStore] = []
     erase = bench.store.erase
 
-    def watched(table: Table, key: bytes) -> None:
+    def watched(table: Table, *keys: bytes) -> None:
         seen.append(bench.store.durable())
-        erase(table, key)
+        erase(table, *keys)
 
     bench.store.erase = watched  # type: ignore[method-assign]
     await bench.client.delete(f"/v1/sessions/{ended['session_id']}")

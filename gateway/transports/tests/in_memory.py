@@ -34,6 +34,7 @@ from gateway.engine.catalog import Catalog
 from gateway.governance.domains import nobody
 from gateway.governance.parameters import Parameters
 from gateway.rewards.scoring import Scorer
+from gateway.runtime.archive import Archive, ArchiveParts, RunningPass, Wish
 from gateway.runtime.board import Board, BoardParts
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.dashboard.dashboard import Dashboard, DashboardParts
@@ -64,7 +65,7 @@ from gateway.runtime.sla_watch import SlaWatch
 from gateway.runtime.tokens import Tokens
 from gateway.runtime.unknown_values import UnknownValues
 from gateway.runtime.workflows import Workflows
-from gateway.stores.durable import WriteThrough
+from gateway.stores.durable import Durable, WriteThrough
 from gateway.stores.event_codec import Sealer
 from gateway.stores.memory import MemoryStore
 from gateway.stores.records.reach import Limits
@@ -380,6 +381,7 @@ class House:
             dashboard=self._dashboard(records, store),
             reviews=_reviews(store, self.sessions, audit=audit, clock=self.clock),
             lineages=_lineages(self.sessions, records),
+            archive=_no_archive(store, durable),
             drills=_drills(store, workflows, clock=self.clock),
             semantics=_semantics(store, workflows, audit=audit, clock=self.clock),
             unready=lambda: tuple(self.reasons),
@@ -409,6 +411,22 @@ def _lineages(sessions: InMemorySessions, records: Records) -> Lineages:
         in_memory=tuple, synced=synced, open_sessions=lambda: 0, query=records.query
     )
     return Lineages(sessions=sessions, search=search)
+
+
+def _no_archive(store: MemoryStore, durable: Durable) -> Archive:
+    """Nothing ever left the log, and there is nothing to make it leave with."""
+
+    async def launch(wish: Wish) -> RunningPass:
+        raise AssertionError("nothing is ever due")
+
+    parts = ArchiveParts(
+        launch=launch,
+        due=lambda: False,
+        has_left=lambda: False,
+        missing=lambda: "the archive is an extra",
+        every_s=600.0,
+    )
+    return Archive(parts, store, durable=durable)
 
 
 def _drills(store: MemoryStore, workflows: Workflows, *, clock: ManualClock) -> Drills:

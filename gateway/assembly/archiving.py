@@ -1,0 +1,172 @@
+"""The archive's pass, as this gateway starts it, and what tells that one is due.
+
+A pass gets its order on standard input, where also the secrets of the store go; its log is what it
+tells on standard output.
+"""
+
+import asyncio
+import importlib.util
+import os
+import sys
+from typing import Final
+
+import msgspec
+
+from acp_spec.model.times import MS_PER_DAY, rfc3339
+from gateway.config.credentials import CredentialUnavailable, resolve_credential
+from gateway.config.settings import Settings
+from gateway.runtime.archive import Archive, ArchiveParts, Launch, Wish
+from gateway.runtime.clock import Clock
+from gateway.stores.archive.manifest import order_of
+from gateway.stores.archive.marker import left
+from gateway.stores.archive.object_store import is_directory
+from gateway.stores.archive.order import ArchiveOrder, Said
+from gateway.stores.records.position import progress_in
+from gateway.stores.trajectory_log import FOLDER, log_files
+from gateway.telemetry.metrics import Metrics
+
+MODULE: Final = "gateway.stores.archive.child"
+ARCHIVE_FOLDER: Final = "archive"
+RECORDS_FOLDER: Final = "records"
+WORK_FOLDER: Final = "archive-work"
+NEVER_DAYS: Final = 1_000_000
+"""Nothing is that old: for an archive that is not enabled, but may still have to forget."""
+
+LINE_BYTES_MAX: Final = 64 << 20
+"""Of what a pass tells: a file of a million sessions that expires is named in one line."""
+
+HINT: Final = "the archive is an extra: pip install 'acp-decision-gateway[records]'"
+_DAY: Final = len("YYYY-MM-DD")
+
+
+def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchiveParts:
+    """What the archive of this gateway is made of. `name`: the gateway's id."""
+    log_dir = settings.data_dir / FOLDER
+    return ArchiveParts(
+        launch=_launch(settings, name, clock=clock),
+        due=lambda: is_due(settings, clock.now_ms()),
+        has_left=lambda: bool(left(log_dir).through),
+        missing=lambda: _missing(settings),
+        every_s=settings.archive.every_ms / 1000,
+    )
+
+
+def watch_archive(metrics: Metrics, archive: Archive) -> None:
+    """Gauges that are read when somebody scrapes."""
+    reads = {
+        "archive_files": ("Files in the archive", lambda: archive.status.files),
+        "archive_erasing": (
+            "Deletions that have not reached the archive yet",
+            lambda: archive.status.erasing,
+        ),
+        "archive_waiting_files": (
+            "Files old enough to leave the log that the records have not got yet",
+            lambda: archive.status.waiting,
+        ),
+        "archive_failed_passes": (
+            "Passes in a row that did not end well",
+            lambda: archive.status.tries,
+        ),
+    }
+    for name, (text, read) in reads.items():
+        metrics.watch(name, text, read=read)
+
+
+def archive_url(settings: Settings) -> str:
+    """Where the archive is."""
+    return settings.archive.url or str((settings.data_dir / ARCHIVE_FOLDER).absolute())
+
+
+def archive_options(settings: Settings) -> dict[str, str]:
+    """Options of its store, with the secrets. Raises OSError naming the one that is not there."""
+    given = settings.archive.credentials.items()
+    try:
+        secrets = {name: resolve_credential(ref, environ=os.environ) for name, ref in given}
+    except CredentialUnavailable as problem:
+        raise OSError(f"archive.credentials: {problem}") from problem
+    return {**settings.archive.options, **secrets}
+
+
+def is_due(settings: Settings, now_ms: int) -> bool:
+    """Whether a file is old enough to leave, and may, or has had its time. Reads file names."""
+    archive, log_dir = settings.archive, settings.data_dir / FOLDER
+    if not archive.enabled:
+        return False
+    told = left(log_dir)
+    if archive.keep_days and told.through and told.expired_before < _day(now_ms, archive.keep_days):
+        return True
+    last_day = _day(now_ms, archive.hot_days)
+    names = [path.relative_to(log_dir).as_posix() for path in log_files(log_dir)]
+    fed = progress_in(settings.data_dir / RECORDS_FOLDER)
+    return any(
+        name[:_DAY] <= last_day and (fed is None or order_of(name) < order_of(fed.at.file))
+        for name in names[:-1]
+    )
+
+
+def _day(now_ms: int, days_ago: int) -> str:
+    return rfc3339(now_ms - days_ago * MS_PER_DAY)[:_DAY]
+
+
+def _missing(settings: Settings) -> str:
+    needed = ["pyarrow"] if is_directory(settings.archive.url) else ["pyarrow", "fsspec"]
+    return "" if all(importlib.util.find_spec(name) for name in needed) else HINT
+
+
+class _Pass:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def said(self) -> Said | None:
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        return msgspec.json.decode(line, type=Said) if line else None
+
+    def agree(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+
+
+def _launch(settings: Settings, name: str, *, clock: Clock) -> Launch:
+    async def start(wish: Wish) -> _Pass:
+        order = _order(settings, name, wish=wish, now_ms=clock.now_ms())
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            MODULE,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for the gateway: it ends this process in turn
+            limit=LINE_BYTES_MAX,
+        )
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(order) + b"\n")
+        return _Pass(process)
+
+    return start
+
+
+def _order(settings: Settings, name: str, *, wish: Wish, now_ms: int) -> ArchiveOrder:
+    archive, data_dir = settings.archive, settings.data_dir.absolute()
+    return ArchiveOrder(
+        log_dir=str(data_dir / FOLDER),
+        records_dir=str(data_dir / RECORDS_FOLDER),
+        work_dir=str(data_dir / WORK_FOLDER),
+        url=archive_url(settings),
+        options=archive_options(settings),
+        gateway_id=name,
+        now_ms=now_ms,
+        hot_days=archive.hot_days if archive.enabled else NEVER_DAYS,
+        keep_days=archive.keep_days if archive.enabled else 0,
+        erase=wish.erase,
+        check=wish.check,
+    )
