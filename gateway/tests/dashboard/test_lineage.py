@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import expect
 
+from gateway.stores.records.tests.childhood import patiently
 from gateway.tests.dashboard.conftest import Looking
 from gateway.tests.dashboard.looking import SCHEMES, Look, Scheme
 from gateway.tests.e2e.client import Client
@@ -41,6 +42,9 @@ def desk(client: Client, stranger: Callable[[Stranger], Stranger]) -> Desk:
     two = client.call("POST", "/v1/sessions", body=body, traceparent=parent).json["session_id"]
     for session in (one, two):
         client.ended(session)
+    for _ in patiently():  # the records are there: no page below waits for their start
+        if client.post("/v1/records/query", {"sql": "SELECT 1"}).status == 200:
+            break
     judged = {"kind": "COMMENT", "comment": MARKUP, "author": "ann"}
     assert client.post(f"/v1/sessions/{two}/feedback", judged).status < 300
     return Desk(one, two)

@@ -9,6 +9,7 @@ from gateway.cli.lineage import app as lineage_command
 from gateway.stores.records.tests.childhood import patiently
 from gateway.tests.e2e.client import Client
 from gateway.tests.e2e.desk import desk
+from gateway.tests.e2e.test_records import child_pid
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -37,6 +38,7 @@ def test_every_id_of_a_run_leads_to_it_and_to_all_with_its_versions_and_input(
     tmp_path: Path,
 ) -> None:
     with desk(tmp_path) as (served, client):
+        child_pid(client)  # the records are there: nobody waits for their start below
         one, two = client.open("desk", '{"a":1}'), opened_in_trace(client, '{"a":2}')
         client.ended(one)
         page = client.get(f"/v1/lineage/{two}/run").json
@@ -91,6 +93,7 @@ def test_what_has_left_memory_is_found_in_the_records_also_after_a_restart(tmp_p
 
 def test_what_cannot_be_asked_or_is_not_there_says_so(tmp_path: Path) -> None:
     with desk(tmp_path) as (served, client):
+        child_pid(client)
         for query, why in (
             ({}, "have in common"),
             ({"component": "clerk", "since": "soon"}, "since"),
