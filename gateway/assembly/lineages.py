@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gateway.assembly.masking import masker_of
 from gateway.config.settings import Settings
 from gateway.runtime.driver import Driver
 from gateway.runtime.lineage import LineagePlaces, Lineages, Trajectories
@@ -23,6 +24,7 @@ def lineages_of(
             open_sessions=lambda: driver.open_sessions,
             query=records.query,
         ),
+        masker=masker_of(settings),
         places=LineagePlaces(
             trace_url=settings.tracing.url_template,
             is_tracing=settings.tracing.enabled,

@@ -21,11 +21,7 @@ from acp_spec.model.session import Deviation, RolloutMark
 from acp_spec.model.trajectory import Attempt, FeedbackRow, Rewards, Trajectory
 from gateway.insight.differing import Difference, Parting, RunDiff
 from gateway.runtime.context import attempt_span
-from gateway.runtime.lineage_masking import (
-    masked_feedback,
-    masked_rewards,
-    shown_difference,
-)
+from gateway.runtime.lineage_masking import shown_difference
 from gateway.runtime.lineage_search import (
     FindLineages,
     LineageMatches,
@@ -33,7 +29,8 @@ from gateway.runtime.lineage_search import (
     trace_id_of,
 )
 from gateway.runtime.principal import Principal
-from gateway.telemetry.logs import mask_text
+from gateway.stores.masked import masked
+from gateway.telemetry.masking import Masker
 from gateway.telemetry.spans import parse_traceparent
 
 
@@ -154,6 +151,7 @@ class Lineages:
 
     sessions: Trajectories
     search: LineageSearch
+    masker: Masker
     places: LineagePlaces = LineagePlaces()
 
     async def find(self, asked: FindLineages, principal: Principal) -> LineageMatches:
@@ -162,13 +160,15 @@ class Lineages:
 
     async def run(self, name: str, principal: Principal) -> LineageRun:
         """The run of a session's or lineage's id. NOT_FOUND."""
-        return run_of(await self._read(name, principal), self.places)
+        one = await self._read(name, principal)
+        # Payloads are looked through for secrets that words repeat: not on the loop.
+        return run_of(await asyncio.to_thread(masked, one, self.masker), self.places)
 
     async def against(self, name: str, other: str, *, principal: Principal) -> LineageDiff:
         """What the two runs differ in. NOT_FOUND."""
         left, right = await self._read(name, principal), await self._read(other, principal)
         # Two large runs take a while, and nobody else is to wait for it.
-        found = await asyncio.to_thread(shown_difference, left, right)
+        found = await asyncio.to_thread(shown_difference, left, right, masker=self.masker)
         return _told(found, left=left, right=right)
 
     async def _read(self, name: str, principal: Principal) -> Trajectory:
@@ -187,7 +187,7 @@ class Lineages:
 
 
 def run_of(one: Trajectory, places: LineagePlaces) -> LineageRun:
-    """The page of one trajectory."""
+    """The page of one trajectory, which is masked already."""
     return LineageRun(
         head=head_of(one),
         work=tuple(_work(one)),
@@ -200,8 +200,8 @@ def run_of(one: Trajectory, places: LineagePlaces) -> LineageRun:
         ),
         trace=_trace(one, places),
         logs=_logs(one, places),
-        feedback=tuple(map(masked_feedback, one.feedback)),
-        rewards=masked_rewards(one.rewards),
+        feedback=one.feedback,
+        rewards=one.rewards,
     )
 
 
@@ -275,7 +275,7 @@ def _attempt(row: Attempt, traceparent: str) -> AttemptLine:
         ended_at=row.ended_at,
         wait_ms=row.wait_ms,
         service_ms=row.service_ms,
-        error=f"{row.error.reason}: {mask_text(row.error.message)}" if row.error else "",
+        error=f"{row.error.reason}: {row.error.message}" if row.error else "",
         parameter_version=row.parameter_version,
         span_id=attempt_span(traceparent, row.call_id, attempt=row.attempt).span_id
         if was_sent

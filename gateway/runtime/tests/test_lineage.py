@@ -22,8 +22,10 @@ from gateway.runtime.lineage_search import (
 from gateway.runtime.principal import LOCAL, Principal
 from gateway.runtime.tests.house import House, told
 from gateway.runtime.tests.virtual_time import run
+from gateway.stores.masked import masked
 from gateway.stores.records.lineage_question import WantedLineage, lineage_sql
 from gateway.stores.records.reach import Answer
+from gateway.telemetry.masking import DEFAULT, Masker
 from gateway.telemetry.spans import parse_traceparent
 
 STRANGER = Principal(tenant="stranger", scopes=frozenset(("admin",)), subject="s")
@@ -46,7 +48,9 @@ def lineages(house: House, places: LineagePlaces = PLACES) -> Lineages:
         open_sessions=lambda: house.driver.open_sessions,
         query=away,
     )
-    return Lineages(sessions=house.service, search=search, places=places)
+    return Lineages(
+        sessions=house.service, search=search, masker=Masker(("password", "badge")), places=places
+    )
 
 
 def test_a_run_says_what_was_intended_what_served_and_where_the_rest_lies() -> None:
@@ -114,7 +118,7 @@ def test_a_run_tells_no_payload_and_no_secret_in_words() -> None:
         calls=(row,),
         input=payload(b'{"pin":"0000"}'),
     )
-    text = msgspec.json.encode(run_of(one, LineagePlaces()))
+    text = msgspec.json.encode(run_of(masked(one, DEFAULT), LineagePlaces()))
     assert b"0000" not in text
     assert b"abc.def.ghi" not in text
     assert b"UNAVAILABLE" in text
@@ -264,13 +268,16 @@ def test_that_two_secrets_differ_is_told_and_not_what_they_are() -> None:
         house = House()
         ids = []
         for word in ("first-of-all", "second-one"):
-            text = b'{"password":{"old":"%s"},"note":"Bearer %s"}' % (word.encode(), word.encode())
+            text = b'{"password":{"old":"%s"},"badge":"b-%s","note":"Bearer %s"}' % (
+                (word.encode(),) * 3
+            )
             ids.append(await house.open(ONE_ACTION % "read", input=payload(text)))
             await house.ended(ids[-1])
         found = await lineages(house).against(*ids, principal=LOCAL)
         assert ("/password/old", "***", "***") in [
             (d.at, d.left, d.right) for d in found.differences
         ]
+        assert ("/badge", '"***"', '"***"') in [(d.at, d.left, d.right) for d in found.differences]
         assert b"first-of-all" not in msgspec.json.encode(found)
         assert {d.at for d in found.differences} >= {"/note"}
 

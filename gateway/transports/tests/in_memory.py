@@ -410,7 +410,7 @@ def _lineages(sessions: InMemorySessions, records: Records) -> Lineages:
     search = LineageSearch(
         in_memory=tuple, synced=synced, open_sessions=lambda: 0, query=records.query
     )
-    return Lineages(sessions=sessions, search=search)
+    return Lineages(sessions=sessions, search=search, masker=DEFAULT)
 
 
 def _no_archive(store: MemoryStore, durable: Durable) -> Archive:
