@@ -10,6 +10,7 @@ from gateway.tests.access.conftest import MINE, THEIRS, Guarded, guarded
 from gateway.tests.dashboard.conftest import Looking
 from gateway.tests.e2e.client import Client
 from gateway.tests.e2e.stranger import READ, Stranger, card, serving
+from gateway.tests.reviewing import INVENTED, Reviewer, teller
 from gateway.tests.served import Served
 
 __all__ = ["guarded"]
@@ -120,3 +121,23 @@ def test_to_another_tenant_what_is_mine_does_not_exist(
     look.sees("No session in this time")
     assert json.dumps("of mine") not in page.content()
     assert "desk" not in page.inner_text("main")
+
+
+def test_a_reviewer_needs_no_more_than_annotate_and_sees_their_tenants_queue_only(
+    looking: Looking, guarded: Guarded
+) -> None:
+    with serving(teller()) as component, Client(guarded.served.url) as client:
+        desk = Reviewer(client, guarded.token(MINE))
+        desk.register(component.url)
+        desk.put_workflow()
+        session_id = desk.put_up(INVENTED)
+    look = looking(token=guarded.token("annotate"))
+    page = look.at("#/annotate", "Annotate")
+    look.sees("0 of 2 sources open")
+    expect(page.get_by_role("link", name=session_id).first).to_be_visible()
+    page.keyboard.press("o")
+    look.sees("1 of 2 sources open")
+    other = looking(token=guarded.token(THEIRS))
+    other.at("#/annotate", "Annotate")
+    other.sees("Nothing is left for you")
+    assert session_id not in other.page.content()
