@@ -74,7 +74,7 @@ gen: setup ## write the generated files: protobuf code, JSON Schemas, OpenAPI, t
 
 .PHONY: pages
 pages: ## build the dashboard's pages from their sources into the files that are served; needs npm
-	@cd $(PAGES) && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+	@cd $(PAGES) && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent test >/dev/null && npm run --silent build
 
 # Compares before and after instead of asking git, so that it also works with uncommitted changes.
 gen-check: setup

@@ -78,7 +78,8 @@ export function exactly(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// Controls but tab and line ends, format characters (overrides, marks, tags), halves of pairs.
+const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
 /** Text with what nobody could see made visible: control characters and overrides of direction. */
 export function visible(text: string): string {

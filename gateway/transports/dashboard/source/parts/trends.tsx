@@ -1,16 +1,9 @@
 // What ended and how long it took, over time: the two charts of an overview, a workflow, a component.
 import { count, duration } from "../figures";
-import type { Point } from "../shapes";
 import { TimeChart } from "./chart";
+import { everyStep, type Span } from "./steps";
 
-interface TrendsProps {
-  from: number;
-  to: number;
-  stepMs: number;
-  points: Point[];
-}
-
-export function Trends(props: TrendsProps) {
+export function Trends(props: Span) {
   const points = everyStep(props);
   const at = points.map((one) => one.at);
   return (
@@ -41,17 +34,4 @@ export function Trends(props: TrendsProps) {
       </section>
     </div>
   );
-}
-
-const STEPS_MAX = 1_000;
-
-/** The steps in which nothing ended are not sent: they have no sessions, and no duration. */
-export function everyStep({ from, to, stepMs, points }: TrendsProps): Point[] {
-  const known = new Map(points.map((one) => [one.at, one]));
-  const first = Math.floor(from / stepMs) * stepMs;
-  const steps = Math.min(STEPS_MAX, Math.floor((to - first) / stepMs) + 1);
-  return Array.from({ length: steps }, (_, n) => {
-    const at = first + n * stepMs;
-    return known.get(at) ?? { at };
-  });
 }
