@@ -138,6 +138,11 @@ class Records:
                     yield msgspec.structs.replace(one, rewards=scorer.score(one))
         except FolderUnreadable as problem:
             _refuse(f"--from: {problem}")
+        if reader.counts.elsewhere:
+            self.left_out[f"archive at {reader.counts.elsewhere}: copy it here to read it"] = 1
+        if reader.counts.expired_before:
+            taken = f"retention that took the days before {reader.counts.expired_before}"
+            self.left_out[taken] = 1
         for kind, said in _UNUSED.items():
             if count := getattr(reader.counts, kind):
                 self.left_out[said] = count

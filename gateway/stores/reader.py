@@ -1,8 +1,9 @@
 """The trainer's one door: trajectories from a data directory, or from any folder that holds them.
 
 Reads JSON lines (`*.jsonl`, `*.jsonl.zst`) while a gateway may still write; older forms are brought
-up (`forms`). What cannot be used is counted and located, never silently gone. A session that waits
-for a person's review is left out and counted too. Imports no engine and no runtime, never writes.
+up (`forms`). Of a data directory also what left for an archive on this machine. What cannot be used
+is counted and located, never silently gone. A session that waits for a person's review is left out
+and counted too. Imports no engine and no runtime, never writes.
 """
 
 import io
@@ -14,6 +15,9 @@ import msgspec
 
 from acp_spec.model.grounding import Review
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
+from gateway.stores.archive.manifest import file_of, is_named
+from gateway.stores.archive.marker import Left, left
+from gateway.stores.archive.object_store import is_directory
 from gateway.stores.forms import UnreadableRecord, is_newer, newer_than_known, read_record
 from gateway.stores.trajectory_log import FOLDER
 
@@ -45,6 +49,10 @@ class ReadCounts:
     unreviewed: int = 0
     """Sessions that the hallucination guard put up for review, and nobody has judged yet."""
     erased: int = 0
+    elsewhere: str = ""
+    """Where files lie that left this data directory and cannot be read here; empty: nowhere."""
+    expired_before: str = ""
+    """Retention took the days before this one; empty: none."""
     places: list[str] = field(default_factory=list)
     """`file:line: why`, for those torn, malformed or quarantined."""
 
@@ -82,6 +90,10 @@ class TrajectoryReader:
     def __iter__(self) -> Iterator[Trajectory]:
         self.counts = ReadCounts()
         files = trajectory_files(self._path)
+        told = left_of(self._path)
+        self.counts.expired_before = told.expired_before
+        if told.through and not is_directory(told.url):
+            self.counts.elsewhere = told.url
         newest = _newest(files) if self._newest_only else None
         for path in files:
             for line in _lines(path):
@@ -135,14 +147,39 @@ def _waits_for_review(trajectory: Trajectory) -> bool:
 
 
 def trajectory_files(path: Path) -> list[Path]:
-    """Files of trajectories at `path`: a file, a data directory, or any folder, in order."""
+    """Files of trajectories at `path`: a file, a data directory, or any folder, in order.
+
+    Of a data directory those that left for an archive on this machine come first. Raises
+    FolderUnreadable, also where that archive should be and is not.
+    """
     if path.is_file():
         return [path]
     root = path / FOLDER if (path / FOLDER).is_dir() else path
     if not root.is_dir():
         raise FolderUnreadable(f"{path} is no file and no folder: give a data directory")
+    hot = _files_below(root)
+    names = {one.relative_to(root).as_posix() for one in hot}
+    return [one for one in _archived(left_of(path)) if file_of(one.as_posix()) not in names] + hot
+
+
+def left_of(path: Path) -> Left:
+    """What has left the log of a data directory; nothing, for any other folder."""
+    return left(path / FOLDER) if path.is_dir() else Left()
+
+
+def _archived(told: Left) -> list[Path]:
+    if not told.through or not is_directory(told.url):
+        return []
+    root = Path(told.url.removeprefix("file://")) / told.gateway_id
+    if not root.is_dir():
+        raise FolderUnreadable(f"files of this data directory left for {root}, and it is not there")
+    return _files_below(root)
+
+
+def _files_below(root: Path) -> list[Path]:
     found = [one for one in root.rglob("*.jsonl*") if one.name.endswith(SUFFIXES) and one.is_file()]
-    return sorted(found, key=lambda one: (str(one.parent), len(one.name), one.name))
+    named = [one for one in found if is_named(one)]
+    return sorted(named, key=lambda one: (str(one.parent), len(one.name), one.name))
 
 
 def _newest(files: list[Path]) -> dict[str, _Place]:

@@ -5,6 +5,8 @@ once a manifest names them, and the manifest is put last. A rewritten file has a
 objects of new names, so that a reader and a crash see the old or the new one. Pure but for names.
 """
 
+import re
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -18,6 +20,7 @@ SIGN: Final = "gateway.json"
 FORMAT: Final = 1
 _LOG_SUFFIX: Final = ".jsonl"
 _DATE: Final = "date="
+_REVISION: Final = re.compile(r"(.+)\.r\d+\.(?:jsonl\.zst|parquet)")
 
 
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +108,18 @@ def manifest_name(gateway_id: str, file: str) -> str:
 def object_name(gateway_id: str, file: str, *, revision: int, suffix: str) -> str:
     """Each revision has names of its own."""
     return f"{stem_of(gateway_id, file)}.r{revision}{suffix}"
+
+
+def is_named(path: Path) -> bool:
+    """Whether a file counts: of an archive only what its manifest names, else any."""
+    stem = _REVISION.fullmatch(path.name)
+    if stem is None:
+        return True
+    try:
+        manifest = decode(path.with_name(stem[1] + MANIFEST).read_bytes(), path.name)
+    except (FileNotFoundError, ManifestUnreadable):
+        return False
+    return manifest.packed.name.endswith("/" + path.name)
 
 
 def order_of(file: str) -> tuple[str, int, str]:
