@@ -131,7 +131,8 @@ def test_what_is_open_is_listed_and_shown_without_the_records(tmp_path: Path) ->
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "records").write_text("no folder: the records cannot start")
     with desk(tmp_path) as (_, client):
-        mine = [client.open("desk", str(n), mode="MANUAL") for n in range(3)]
+        given = [f'{{"password": "hunter2", "n": {n}}}' for n in range(3)]
+        mine = [client.open("desk", text, mode="MANUAL") for text in given]
         client.post(f"/v1/sessions/{mine[1]}/steps", STEP, prefer="wait=20")
         assert client.get("/v1/dashboard/live").json["open"]["running"] == 3
         pages = [client.get("/v1/dashboard/sessions?status=running&limit=2").json]
@@ -156,6 +157,7 @@ def test_what_is_open_is_listed_and_shown_without_the_records(tmp_path: Path) ->
             assert ids(found) == wanted, query
         shown = client.get(f"/v1/dashboard/sessions/{mine[1]}").json
         assert (shown["is_open"], shown["status"]) == (True, "RUNNING")
+        assert shown["input"]["json"] == {"password": "***", "n": 1}
         assert [entry["kind"] for entry in shown["timeline"]][:2] == ["STEP", "CALL"]
         assert client.get(f"/v1/dashboard/sessions/{mine[0]}").json.get("timeline", []) == []
         refused = client.get("/v1/dashboard/overview")

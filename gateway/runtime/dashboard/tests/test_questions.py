@@ -28,7 +28,7 @@ from gateway.insight.signals import quantile_ms, signals
 from gateway.runtime.dashboard.one_session import session_page
 from gateway.stores.records.questions import components, errors, quality, series, workflows
 from gateway.stores.records.questions import sessions as session_questions
-from gateway.stores.records.questions.question import Question, Row
+from gateway.stores.records.questions.question import Question, Row, nearest_rank
 from gateway.stores.records.questions.sessions import SessionItem
 from gateway.stores.records.questions.span import Span
 from gateway.stores.records.reach import Limits, Reader
@@ -186,6 +186,26 @@ def test_the_golden_signals_are_those_of_the_trajectories(town: Town) -> None:
             (row.component, row.sessions, row.fallbacks, row.fallback_rate)
             for row in wanted.components
         ]
+
+
+@pytest.mark.parametrize("hundredths", [50, 95])
+def test_quantiles_are_the_nearest_rank_also_where_it_is_whole(town: Town, hundredths: int) -> None:
+    for count in (1, 2, 19, 20, 21, 40, 100, 101, 1_000):
+        sql = f"SELECT {nearest_rank('number', hundredths)} AS at FROM numbers({count})"
+        (found,) = town.rows(Question(sql=sql, row=At, values={}))
+        assert found.at == quantile_ms(list(range(count)), hundredths / 100), count
+    (nothing,) = town.rows(
+        Question(
+            sql=f"SELECT {nearest_rank('number', hundredths)} AS at FROM numbers(0)",
+            row=At,
+            values={},
+        )
+    )
+    assert nothing.at is None
+
+
+class At(msgspec.Struct, frozen=True):
+    at: int | None
 
 
 def test_attempts_and_their_errors_are_counted_per_version_and_action(town: Town) -> None:
