@@ -13,13 +13,17 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.model.times import rfc3339
+from acp_spec.model.times import MS_PER_DAY, rfc3339
 from gateway.runtime.dashboard.variance import Compute, Computed, VarianceAsked
 
 WITHIN_S: Final = 120.0
 NICENESS: Final = 15
 EXIT_TOLD: Final = frozenset({0, 8})
 TOO_LONG: Final = f"it took over {WITHIN_S:.0f} s: run acp insight contribution, which has no limit"
+IN_ARCHIVE: Final = (
+    "the windows reach back over archive.hot_days ({days}), and older trajectories may be in the"
+    " archive: choose a shorter window, or acp insight contribution --from records"
+)
 ALONE: Final = "fewer than two components took part in both windows"
 
 
@@ -36,10 +40,13 @@ class _Failed(msgspec.Struct, frozen=True):
     error: _Failure = _Failure()
 
 
-def contributions_of(data_dir: Path) -> Compute:
-    """Computes over the trajectories of this directory."""
+def contributions_of(data_dir: Path, *, hot_days: int | None = None) -> Compute:
+    """Computes over the trajectories of this directory, where older ones than `hot_days` may be
+    gone; None: all of them are there."""
 
     async def compute(asked: VarianceAsked) -> Computed:
+        if hot_days is not None and asked.to_ms - asked.from_ms > hot_days * MS_PER_DAY:
+            return Computed(reason=IN_ARCHIVE.format(days=hot_days))
         process = await asyncio.create_subprocess_exec(
             *_command(data_dir, asked),
             stdin=asyncio.subprocess.DEVNULL,

@@ -8,6 +8,7 @@ from gateway.assembly.parameters import RowParts
 from gateway.config.settings import Settings
 from gateway.runtime.dashboard.dashboard import Dashboard, DashboardParts
 from gateway.runtime.dashboard.open_sessions import OpenSessions
+from gateway.runtime.dashboard.variance import Compute
 from gateway.runtime.records import Records
 from gateway.runtime.service import SessionService
 from gateway.telemetry.metrics import Metrics
@@ -36,7 +37,7 @@ def dashboard_of(
             open_now=open_now,
             components=row.registry.list,
             targets=row.targets,
-            compute=contributions_of(around.settings.data_dir),
+            compute=_contributions(around.settings),
             masker=masker_of(around.settings),
             clock=row.clock,
         )
@@ -48,3 +49,10 @@ def dashboard_of(
         read=dashboard.variances.gauge,
     )
     return dashboard
+
+
+def _contributions(settings: Settings) -> Compute:
+    """Over the hot tier: what may be in the archive is not told of by half."""
+    archive = settings.archive
+    hot_days = archive.hot_days if archive.enabled else None
+    return contributions_of(settings.data_dir, hot_days=hot_days)

@@ -44,12 +44,18 @@ def session(day: int, number: int, *, tenant: str = "default") -> Trajectory:
     return rewarded(made, float(good))
 
 
-def computed(folder: Path, sessions: Iterable[Trajectory], asked: VarianceAsked) -> Computed:
+def computed(
+    folder: Path,
+    sessions: Iterable[Trajectory],
+    asked: VarianceAsked,
+    *,
+    hot_days: int | None = None,
+) -> Computed:
     lines = [msgspec.json.encode(one) + b"\n" for one in sessions]
     (folder / "records.jsonl").write_bytes(b"".join(lines))
 
     async def story() -> Computed:
-        return await contributions_of(folder)(asked)
+        return await contributions_of(folder, hot_days=hot_days)(asked)
 
     return asyncio.run(story())
 
@@ -67,3 +73,9 @@ def test_the_variance_is_told_of_the_tenant_that_asks_and_of_nobody_else(tmp_pat
 def test_where_nothing_can_be_told_it_says_why(tmp_path: Path) -> None:
     unjudged = [rewarded(session(day, 1)) for day in (0, 1)]
     assert computed(tmp_path, unjudged, ASKED).reason == "a window has no session with a reward"
+
+
+def test_windows_that_may_reach_into_the_archive_are_not_told_of_by_half(tmp_path: Path) -> None:
+    own = [session(day, number) for day in (0, 1) for number in range(60)]
+    assert "archive.hot_days (1)" in computed(tmp_path, own, ASKED, hot_days=1).reason
+    assert computed(tmp_path, own, ASKED, hot_days=2).value is not None
