@@ -39,7 +39,7 @@ class RecordsSettings(Section):
         | None
     ) = Field(default=None, description="env:NAME or file:PATH, for the user of records.url.")
     tick_ms: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=60, description="How often the trajectories are looked at: seen within 200 ms."
+        default=80, description="How often the trajectories are looked at: seen within 200 ms."
     )
     verify_every_ms: Annotated[int, Field(ge=0)] = Field(
         default=86_400_000,

@@ -16,7 +16,7 @@ from gateway.stores.forms import UnreadableRecord, read_record
 from gateway.stores.masked import masked
 from gateway.stores.records.exactly_once import Brought, bring
 from gateway.stores.records.feed_status import FeedCounts
-from gateway.stores.records.log_tail import Batch
+from gateway.stores.records.log_tail import BATCH_BYTES_MAX, BATCH_LINES_MAX, Batch
 from gateway.stores.records.position import POSITION_FILE, PositionFile
 from gateway.stores.records.store import RecordStore
 from gateway.stores.records.tiers import OpenCold, Tiers, nothing_cold
@@ -61,6 +61,8 @@ class Feed:
         self._masker = masker
         self.position = PositionFile(state_directory / POSITION_FILE)
         self.counts = FeedCounts()
+        self.is_behind = False
+        """The last batch was a big one: more is waiting, most likely."""
 
     def step(self) -> bool:
         """Feed the next batch; False when there is none. Raises RecordsDown, OSError: try again."""
@@ -68,6 +70,7 @@ class Feed:
         if batch is None:
             batch, is_again = self.tiers.next_batch(self.position.progress.at), False
             if batch is None:
+                self.is_behind = False
                 return False
             self.position.begin(batch)
         self._feed(batch, is_again=is_again)
@@ -80,7 +83,10 @@ class Feed:
         self.position.close()
 
     def _feed(self, batch: Batch, *, is_again: bool) -> None:
-        told = read_lines(self.tiers.lines_of(batch), batch, masker=self._masker)
+        lines = self.tiers.lines_of(batch)
+        is_large = batch.end - batch.start >= BATCH_BYTES_MAX // 2
+        self.is_behind = is_large or len(lines) >= BATCH_LINES_MAX
+        told = read_lines(lines, batch, masker=self._masker)
         token = f"{batch.file}:{batch.start}-{batch.end}"
         brought = bring(self._store, told.sessions, token=token, ask=is_again)
         if told.erased:

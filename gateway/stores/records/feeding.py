@@ -56,6 +56,7 @@ class Feeding:
         self._order = order
         self._tick_s = order.tick_ms / 1000
         self._masker = Masker(order.secret_fields, order.secret_patterns)
+        self._is_embedded = not order.url
         self._every_s = order.verify_every_ms / 1000
         self._compare_at = time.monotonic() + self._every_s
         self._stop = threading.Event()
@@ -77,6 +78,8 @@ class Feeding:
         """Connect, and bring the tables to this version. Raises RecordsDown."""
         self._store = connect(endpoint)
         is_changed = 0 < self._store.migrate() < len(migrations())
+        if self._is_embedded:
+            self._store.merge_less()
         cold = cold_tier_of(self._order, self._log, state_directory=self._directory)
         self._feed = Feed(
             self._log, self._directory, store=self._store, masker=self._masker, cold=cold
@@ -90,6 +93,7 @@ class Feeding:
     def run(self, endpoint: Endpoint) -> None:
         """Feed until `stop`."""
         while not self._stop.is_set():
+            begun = time.monotonic()
             try:
                 is_busy = self._turn(endpoint)
             except (RecordsDown, RowsRefused, OSError) as problem:
@@ -99,7 +103,7 @@ class Feeding:
             else:
                 self._problem, self._failures = "", 0
                 if not is_busy:
-                    self._stop.wait(self._tick_s)
+                    self._stop.wait(max(0.0, begun + self._tick_s - time.monotonic()))
         if self._feed is not None:
             self._feed.close()
 
@@ -133,7 +137,11 @@ class Feeding:
         )
 
     def _turn(self, endpoint: Endpoint) -> bool:
-        """One batch, and one chunk of a comparison; False when there was nothing to do."""
+        """One batch, and one chunk of a comparison; False when the rest can wait for the next tick.
+
+        What came meanwhile waits too: every batch is a part in each table, and each part costs as
+        much as all rows of a tick.
+        """
         if self._feed is None or self._store is None:
             self.prepare(endpoint)
         assert self._feed is not None
@@ -146,11 +154,11 @@ class Feeding:
             self._wants_all = False
         if self._every_s and time.monotonic() >= self._compare_at and not self._is_comparing:
             self._wish = self._wish or AS_SCHEDULED
-        is_busy = self._feed.step()
-        if self._wish and not is_busy and not self._is_comparing:
+        has_fed = self._feed.step()
+        if self._wish and not has_fed and not self._is_comparing:
             self._comparing = self._new_comparing(self._store)
             self._wish = ""
-        return self._compare(self._feed) or is_busy
+        return self._compare(self._feed) or self._feed.is_behind
 
     def _new_comparing(self, store: RecordStore) -> Comparing:
         cold = cold_tier_of(self._order, self._log, state_directory=self._directory)

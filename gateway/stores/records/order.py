@@ -15,7 +15,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     url: str = ""
     password: str = ""
-    tick_ms: int = 60
+    tick_ms: int = 80
     verify_every_ms: int = 0
     lock_wait_s: float = 30.0
     log_level: str = "info"
