@@ -131,11 +131,15 @@ class RecordStore:
     # ---- changes ---------------------------------------------------------------------------------
 
     def insert(self, table: str, lines: Iterable[bytes], *, token: str) -> None:
-        """All of it or nothing (by partition); the same token again changes nothing."""
+        """All of it or nothing (by partition); the same token again changes nothing.
+
+        Settings stand in the statement: those of a request would need a connection of their own.
+        """
         settings = {**_INSERT, "insert_deduplication_token": f"{table}:{token}"}
+        said = ", ".join(f"{name} = {quoted(value)}" for name, value in settings.items())
         with _translated():
             self._client.raw_insert(
-                table, insert_block=b"".join(lines), settings=settings, fmt="JSONEachRow"
+                f"{table} SETTINGS {said}", insert_block=b"".join(lines), fmt="JSONEachRow"
             )
 
     def delete_rows(self, table: str, rows: Iterable[Held]) -> None:

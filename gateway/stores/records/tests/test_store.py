@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.stores.records.endpoint import endpoint_of
-from gateway.stores.records.store import RecordStore, migrations
+from gateway.stores.records.store import TABLES, RecordStore, migrations
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(store: RecordStore) -> None:
@@ -17,6 +17,12 @@ def test_a_step_that_a_crash_interrupted_is_finished_by_the_next_start(store: Re
     assert store.migrate() == 1
     assert store.count("v_gaps") == store.count("gaps")
     assert store.migrate() == 0
+
+
+def test_the_embedded_engine_merges_many_small_parts_at_once(store: RecordStore) -> None:
+    for table in TABLES:
+        ((form,),) = store._rows(f"SHOW CREATE TABLE {table}")
+        assert "merge_selector_base = 20" in str(form)
 
 
 def test_steps_are_numbered_without_holes_in_the_order_of_their_files() -> None:
