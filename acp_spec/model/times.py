@@ -14,6 +14,8 @@ _FORM = re.compile(
 )
 _KEPT = 1024
 """Texts and numbers kept of each kind: a gateway meets the same ones thousands of times."""
+_KEPT_CHARACTERS_MAX = 40
+"""Of a text that is kept: what comes from outside may be of any length."""
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -35,6 +37,10 @@ def _to_the_second(seconds: int) -> str:
 
 def parse_rfc3339(text: str) -> int | None:
     """Milliseconds since the epoch, or None when `text` is not an RFC 3339 time."""
+    return _short(text) if len(text) <= _KEPT_CHARACTERS_MAX else _parse(text)
+
+
+def _parse(text: str) -> int | None:
     found = _FORM.fullmatch(text)
     if found is None:
         return None
@@ -43,6 +49,9 @@ def parse_rfc3339(text: str) -> int | None:
     if seconds is None or offset is None:
         return None
     return (seconds - offset * 60) * 1000 + int(float(fraction or 0) * 1000)
+
+
+_short = functools.lru_cache(maxsize=_KEPT)(_parse)
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -6,6 +6,7 @@ Pure.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -76,7 +77,7 @@ class Events:
             self._made[each] = tuple(_MAKERS[each](self))
         return self._made[each]
 
-    @property
+    @cached_property
     def feedback(self) -> tuple[FeedbackRow, ...]:
         """What had been said by then."""
         return tuple(

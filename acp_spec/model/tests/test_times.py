@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_spec.model import times
 from acp_spec.model.times import parse_rfc3339, rfc3339
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -47,3 +48,11 @@ def test_offsets_are_read(moment: datetime.datetime) -> None:
 )
 def test_what_is_no_time_is_none(text: str) -> None:
     assert parse_rfc3339(text) is None
+
+
+def test_a_fraction_of_any_length_is_read_and_what_is_long_is_not_kept() -> None:
+    short, long = "2026-11-29T15:14:16.123Z", f"2026-11-29T15:14:16.123{'0' * 500}Z"
+    kept = times._short.cache_info().currsize
+    assert parse_rfc3339(long) == parse_rfc3339(short)
+    assert parse_rfc3339("x" * 500) is None
+    assert times._short.cache_info().currsize <= kept + 1
