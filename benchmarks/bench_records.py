@@ -7,7 +7,8 @@ baseline is the seed's: Redis lists, one session after the other, on a real redi
 (Debian's package), 100,000 sessions. Ingest goes through the trajectory log and the feed. For the
 lag this program plays the outbox: 500 sessions a second end, every 60 ms what ended is put into the
 log, synced; the lag ends when the feed has all rows of it in. `child_cores` is what the process
-costs meanwhile. What the gateway beside it notices is measured in `records_beside`.
+costs meanwhile; once with sessions of three tables, once with sessions of all ten. What the gateway
+beside it notices is measured in `records_beside`.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,10 +33,13 @@ from acp_spec.model.ids import session_id
 from acp_spec.model.times import rfc3339
 from gateway.runtime.outbox import PROMPT_LINGER_S
 from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.feed import POSITION_FILE
 from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.order import Order, Ready
+from gateway.stores.records.position import PositionFile
 from gateway.stores.records.reach import Limits, Reader, ask
 from gateway.stores.records.store import client_of
+from gateway.stores.records.tests.sessions import whole
 from gateway.stores.trajectory_log import BATCH_LINES_MAX, TrajectoryLog
 
 SESSIONS_DEFAULT = 200_000
@@ -83,7 +88,8 @@ def main() -> None:
     print(figures, flush=True)
     figures |= ingest()
     print(figures, flush=True)
-    figures |= lag()
+    figures |= lag(line)
+    figures |= lag(rich_line, suffix="_all_tables")
     print(figures, flush=True)
     figures |= beside(options.seconds)
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
@@ -96,6 +102,7 @@ class Child:
     def __init__(self, folder: Path) -> None:
         self.log = TrajectoryLog(folder / "log", rotate_bytes=64 << 20, rotate_ms=3_600_000)
         (folder / "log").mkdir(parents=True)
+        self._position = folder / "records" / POSITION_FILE
         order = Order(log_dir=str(folder / "log"), records_dir=str(folder / "records"), key=KEY)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gateway.stores.records.child"],
@@ -111,6 +118,11 @@ class Child:
 
     def status(self) -> FeedingStatus:
         return msgspec.json.decode(ask(self.endpoint, "status"), type=FeedingStatus)
+
+    def offset(self) -> int:
+        """How far the feed has come in the one file of the log, as it keeps it on disk."""
+        with PositionFile(self._position) as position:
+            return position.progress.at.offset
 
     def cpu_s(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -265,6 +277,26 @@ def line(number: int, now_ms: int) -> bytes:
     return msgspec.json.encode(said) + b"\n"
 
 
+LineOf = Callable[[int, int], bytes]
+"""A session's line by its number and the time now."""
+
+
+def rich_line(number: int, now_ms: int) -> bytes:
+    """A session that says something in almost every table; one in ten also has a gap and feedback.
+
+    What a feed costs goes by the tables that a tick writes: with these it writes all ten.
+    """
+    said = whole(number, comments=("#good one",) if number % 10 == 0 else ())
+    said = msgspec.structs.replace(
+        said,
+        session_id=session_id(now_ms, 0, random_64=number),
+        gaps=said.gaps if number % 10 == 0 else (),
+        opened_at=rfc3339(now_ms),
+        ended_at=rfc3339(now_ms + 40),
+    )
+    return msgspec.json.encode(said) + b"\n"
+
+
 def ingest() -> dict[str, float]:
     """Attempts a second that a backlog is fed with."""
     with child() as running:
@@ -282,32 +314,38 @@ def ingest() -> dict[str, float]:
         }
 
 
-def lag() -> dict[str, float]:
-    """From a session's end to its rows, 95 of 100, at 500 sessions/s; and what the child costs."""
+def lag(line_of: LineOf, *, suffix: str = "") -> dict[str, float]:
+    """From a session's end to its rows, 95 of 100, at 500 sessions/s; and what the child costs.
+
+    The place that the feed keeps tells how far it is: asking the child would be work for it.
+    """
     with child() as running:
-        ended: list[float] = []
+        ended: deque[tuple[float, int]] = deque()
         lags: list[float] = []
-        begun, used, told = time.perf_counter(), running.cpu_s(), 0
+        told = size = 0
+        begun, used = time.perf_counter(), running.cpu_s()
         written_at = begun
-        while (now := time.perf_counter()) - begun < RATE_S or told < len(ended):
+        while (now := time.perf_counter()) - begun < RATE_S or ended:
             is_over = now - begun >= RATE_S
             if not is_over and now - written_at >= PROMPT_LINGER_S:
-                due = int((now - begun) * RATE)
-                new = range(len(ended), due)
+                new = range(told, int((now - begun) * RATE))
                 now_ms = int(time.time() * 1000)
-                ended += [begun + number / RATE for number in new]
-                running.log.append([line(number, now_ms) for number in new], now_ms)
-                written_at = time.perf_counter()
-            count = running.status().counts.sessions
+                lines = [line_of(number, now_ms) for number in new]
+                for number, text in zip(new, lines, strict=True):
+                    size += len(text)
+                    ended.append((begun + number / RATE, size))
+                running.log.append(lines, now_ms)
+                written_at, told = time.perf_counter(), new.stop
+            offset = running.offset()
             seen = time.perf_counter()
-            lags += [seen - at for at in ended[told:count]]
-            told = max(told, count)
+            while ended and ended[0][1] <= offset:
+                lags.append(seen - ended.popleft()[0])
             time.sleep(0.005)
         took = time.perf_counter() - begun
         return {
-            "lag_ms": statistics.quantiles(lags, n=20)[-1] * 1000,
-            "lag_median_ms": statistics.median(lags) * 1000,
-            "child_cores": (running.cpu_s() - used) / took,
+            f"lag{suffix}_ms": statistics.quantiles(lags, n=20)[-1] * 1000,
+            f"lag{suffix}_median_ms": statistics.median(lags) * 1000,
+            f"child{suffix}_cores": (running.cpu_s() - used) / took,
         }
 
 

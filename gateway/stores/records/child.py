@@ -6,6 +6,7 @@ line, then serves ClickHouse's HTTP protocol on loopback over the embedded engin
 store from the trajectory log - or feeds a cluster, and only tells how that goes.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -29,6 +30,9 @@ EXIT_OK, EXIT_HELD, EXIT_NO_EXTRA = 0, 6, 7
 STORE_FOLDER: Final = "store"
 MISSING: Final = "the records need: pip install 'acp-decision-gateway[records]'"
 _PR_SET_PDEATHSIG: Final = 1
+NICE: Final = 10
+"""A tenth of the weight of a gateway and its components, where they want the same core."""
+_AUTOGROUP: Final = Path("/proc/self/autogroup")
 
 log = get_log(__name__)
 
@@ -36,6 +40,7 @@ log = get_log(__name__)
 def main() -> int:
     """The process's exit code."""
     _die_with_parent()
+    _yield_to_others()
     line = sys.stdin.buffer.readline()
     if not line:
         return EXIT_OK  # the parent was gone before it said anything
@@ -97,6 +102,18 @@ def _die_with_parent() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "prctl"):
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _yield_to_others() -> None:
+    """Rows may come a little later, sessions may not: on a core that both want, others go first.
+
+    The kernel may weigh sessions of processes as a whole. The gateway begins one for this process,
+    and there the nice value says nothing to anybody outside: the whole has a value of its own.
+    """
+    os.nice(max(0, NICE - os.nice(0)))
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            _AUTOGROUP.write_text(str(NICE))
 
 
 def _until_orphaned(feeding: Feeding) -> None:

@@ -16,6 +16,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from acp_spec.model.payload import payload
 from acp_spec.model.trajectory import Trajectory
+from gateway.stores.records.child import NICE
 from gateway.stores.records.feed import ASIDE_FILE
 from gateway.stores.records.feed_status import FeedingStatus, Outcome
 from gateway.stores.records.feeding import BOOT_FILE
@@ -377,3 +378,28 @@ def test_a_cluster_that_is_away_is_waited_for(tmp_path: Path) -> None:
         status = feeder.once(lambda status: "not connected yet" not in status.problem)
         assert status.problem
         assert status.counts.sessions == 0
+
+
+YIELDS = """
+import os
+from pathlib import Path
+from gateway.stores.records import child
+child._yield_to_others()
+group = Path("/proc/self/autogroup")
+print(os.nice(0), group.read_text().split()[-1] if group.is_file() else "", end="")
+"""
+
+
+@pytest.mark.parametrize("is_leader", [True, False])
+def test_it_yields_to_the_gateway_and_takes_nobody_with_it(is_leader: bool) -> None:
+    command = [sys.executable, "-c", YIELDS]
+    told = subprocess.run(command, start_new_session=is_leader, capture_output=True, check=True)
+    own, _, group = told.stdout.decode().partition(" ")
+    assert int(own) >= NICE
+    ours = Path("/proc/self/autogroup")
+    if ours.is_file() and os.access(ours, os.W_OK):
+        assert group == (str(NICE) if is_leader else ours.read_text().split()[-1])
+
+
+def test_the_child_of_a_gateway_yields(child: Child) -> None:
+    assert os.getpriority(os.PRIO_PROCESS, child.process.pid) >= NICE
