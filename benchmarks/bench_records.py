@@ -33,10 +33,9 @@ from acp_spec.model.ids import session_id
 from acp_spec.model.times import rfc3339
 from gateway.runtime.outbox import PROMPT_LINGER_S
 from gateway.stores.records.endpoint import Endpoint
-from gateway.stores.records.feed import POSITION_FILE
 from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.order import Order, Ready
-from gateway.stores.records.position import PositionFile
+from gateway.stores.records.position import POSITION_FILE, PositionFile
 from gateway.stores.records.reach import Limits, Reader, ask
 from gateway.stores.records.store import client_of
 from gateway.stores.records.tests.sessions import whole
