@@ -63,6 +63,8 @@ def test_a_component_version_leads_to_its_runs_and_a_run_to_all_behind_it(
     versions = look.page.get_by_role("group", name="Versions, table")
     expect(versions).to_contain_text("step:act")
     expect(versions.get_by_role("link", name="clerk@1.0.0")).to_have_count(2)
+    timeline = look.page.get_by_role("link", name="its timeline and payloads")
+    expect(timeline).to_have_attribute("href", f"#/sessions/{desk.two}")
     look.sees(TRACE)
     look.sees(f"grep -F {desk.two}")
     expect(look.page.get_by_role("group", name="Calls, table")).to_contain_text("answered")

@@ -53,6 +53,10 @@ function Head({ run }: { run: LineageRun }) {
         </dd>
         <dt>Opened</dt>
         <dd>{moment(Date.parse(head.opened_at))}</dd>
+        <dt>Session</dt>
+        <dd>
+          <a href={href(["sessions", head.session_id])}>its timeline and payloads</a>
+        </dd>
         <dt>Lineage</dt>
         <dd class="mono">{head.lineage_id}</dd>
         <dt>Workflow</dt>
