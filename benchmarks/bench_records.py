@@ -7,7 +7,8 @@ baseline is the seed's: Redis lists, one session after the other, on a real redi
 (Debian's package), 100,000 sessions. Ingest goes through the trajectory log and the feed. For the
 lag this program plays the outbox: 500 sessions a second end, every 60 ms what ended is put into the
 log, synced; the lag ends when the feed has all rows of it in. `child_cores` is what the process
-costs meanwhile; once with sessions of three tables, once with sessions of all ten. What the gateway
+costs meanwhile; once with sessions of three tables, once with sessions of all ten. The archive's
+rate is that of a pass over 256 MB (`archive_rate`). What the gateway
 beside it notices is measured in `records_beside`.
 """
 
@@ -26,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from archive_rate import archive_rate
 from records_beside import beside
 from records_dashboard import dashboard
 
@@ -86,6 +88,8 @@ def main() -> None:
         figures |= dashboard(running.endpoint, options.sessions)
     print(figures, flush=True)
     figures |= ingest()
+    print(figures, flush=True)
+    figures |= archive_rate(line)
     print(figures, flush=True)
     figures |= lag(line)
     figures |= lag(rich_line, suffix="_all_tables")

@@ -18,7 +18,7 @@ from gateway.stores.archive.table import BLANK, SESSION, TOMBSTONE, TableWriter,
 from gateway.stores.trajectory_log import head_of
 
 LEVEL: Final = 9
-"""Of zstd: 100 MB/s and 1/15 of the size here; above 12 it takes three times as long for 2 %."""
+"""Of zstd: 230 MB/s to 2.9 % of the size; 12 takes twice as long for 2.7 %, 3 gives 3.1 %."""
 
 CHUNK: Final = 1 << 20
 
