@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gateway.tests.dashboard.conftest import Looking
 from gateway.tests.dashboard.hedged import hedged
-from gateway.tests.dashboard.looking import SCHEMES, Look, Scheme
+from gateway.tests.dashboard.looking import PATIENCE_MS, SCHEMES, Look, Scheme
 from gateway.tests.dashboard.town import GREETINGS, SECRET, SHOWN, Town
 from gateway.tests.served import Served
 
@@ -371,6 +371,21 @@ def test_the_overview_shows_what_ends_while_somebody_looks(look: Look, town: Tow
     expect(greet.get_by_role("cell").first).to_have_text(str(before + 1))
 
 
+def test_a_long_look_back_is_asked_for_again_though_what_is_live_comes_more_often(
+    look: Look, town: Town
+) -> None:
+    """Each answer about now drew the page anew, and that put off the next look back for ever."""
+    look.page.clock.install()
+    page = look.at("#/?window=86400000", "Overview")
+    look.sees("Live, as of")
+    with page.expect_request(
+        lambda asked: "/v1/dashboard/overview" in asked.url, timeout=4 * PATIENCE_MS
+    ):
+        for _ in range(7):
+            with page.expect_response(lambda answer: "/v1/dashboard/live" in answer.url):
+                page.clock.fast_forward(5_100)
+
+
 def test_the_overview_stands_still_when_asked_to(look: Look, town: Town) -> None:
     page = look.at("#/", "Overview")
     look.sees("Live, as of")
@@ -384,9 +399,9 @@ def test_the_overview_stands_still_when_asked_to(look: Look, town: Town) -> None
 
 
 def test_records_that_do_not_answer_are_said_and_asked_again_while_what_is_live_shows(
-    looking: Looking, serve: Callable[..., Served]
+    serve: Callable[..., Served], looking: Looking
 ) -> None:
-    """Nobody listens at the address of these records."""
+    """Nobody listens at the address of these records. The window closes before its gateway."""
     served = serve(environ={"ACP_RECORDS_URL": "http://127.0.0.1:9"})
     look = looking(url=served.url)
     page = look.at("#/", "Overview")

@@ -68,7 +68,7 @@ function useTurns(turn: () => void, afterMs: number): void {
       window.clearTimeout(timer);
       document.removeEventListener("visibilitychange", plan);
     };
-  });
+  }, [afterMs]); // 0 while it asks, so each answer plans once, however often the page is drawn
 }
 
 export function asRefusal(problem: unknown): Refusal {
