@@ -145,7 +145,8 @@ class TrajectoryLog:
         """
         self.close()
         needle = session_id.encode()
-        first_day = _day(since_ms)
+        # The session may have opened while the clock was ahead: its lines are no later than now.
+        first_day = _day(min(since_ms, now_ms))
         files = [
             path
             for path in log_files(self._directory)
@@ -223,10 +224,15 @@ def _day(time_ms: int) -> str:
     return rfc3339(time_ms)[:_DAY_CHARACTERS]
 
 
+def _newest_day(directory: Path) -> str:
+    """Readers go by the order of names: a clock set back begins no file before the last one."""
+    return max((path.name for path in directory.glob("????-??-??")), default="")
+
+
 def _next_path(directory: Path, now_ms: int) -> Path:
     """Beyond every file there ever was, also those that left: readers go by the order of names."""
     gone = left(directory)
-    folder = directory / max(_day(now_ms), gone.day)
+    folder = directory / max(_day(now_ms), _newest_day(directory), gone.day)
     if not folder.is_dir():
         folder.mkdir(parents=True)
         _sync_directory(directory)

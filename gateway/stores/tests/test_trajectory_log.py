@@ -96,6 +96,24 @@ def test_a_new_file_begins_when_big_when_old_at_midnight_and_at_a_start(tmp_path
     assert _names(tmp_path)[-1] == "2023-11-16/0002.jsonl"
 
 
+def test_a_clock_that_was_set_back_begins_no_file_before_the_last(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    log.append([_line(2)], NOON - 3 * MS_PER_DAY)
+    log.close()
+    log.append([_line(3)], NOON + MS_PER_DAY)
+    named = [path.relative_to(tmp_path).as_posix() for path in log_files(tmp_path)]
+    assert named == ["2023-11-15/0001.jsonl", "2023-11-15/0002.jsonl", "2023-11-16/0001.jsonl"]
+
+
+def test_a_session_that_opened_while_the_clock_was_ahead_is_erased_all_the_same(
+    tmp_path: Path,
+) -> None:
+    log = _log(tmp_path)
+    log.append([_line(1)], NOON)
+    assert log.erase(_session(1), NOON + 9 * MS_PER_DAY, now_ms=NOON) == 1
+
+
 def test_the_thousandth_file_of_a_day_still_sorts_last(tmp_path: Path) -> None:
     folder = tmp_path / "2023-11-15"
     folder.mkdir()
@@ -202,7 +220,7 @@ def test_blanks_and_tombstones_at_the_end_are_no_torn_end(tmp_path: Path) -> Non
 def test_erasing_leaves_files_alone_that_are_older_than_the_session(tmp_path: Path) -> None:
     log = _log(tmp_path)
     log.append([_line(1)], NOON)
-    assert log.erase(_session(1), NOON + MS_PER_DAY, now_ms=NOON) == 0
+    assert log.erase(_session(1), NOON + MS_PER_DAY, now_ms=NOON + MS_PER_DAY) == 0
     (file,) = log_files(tmp_path)
     assert file.read_bytes() == _line(1)
 

@@ -45,6 +45,8 @@ POINTS = (
     "after recovery append",
     "in an outbox line",
     "between outbox lines and rows",
+    "before outbox rows go",
+    "after outbox rows went",
     "before key erased",
     "after key erased",
     "during registration",
@@ -98,7 +100,11 @@ def die_amid(work: Callable[[], None]) -> None:
 class KilledBatch(RocksBatch):
     """Knows what kind of step it is."""
 
-    is_end = is_opening = is_registration = False
+    is_end = is_opening = is_registration = is_settling = False
+
+    def delete(self, table: Table, key: bytes) -> None:
+        super().delete(table, key)
+        self.is_settling |= table is Table.OUTBOX
 
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         super().put(table, key, value)
@@ -117,6 +123,8 @@ class KilledStore(RocksStore):
         FUSE.passes("before append")
         if batch.is_end:
             FUSE.passes("before end")
+        if batch.is_settling:
+            FUSE.passes("before outbox rows go")
         if FUSE.burns("during flush"):
             threading.Thread(target=self._flush_all).start()
             threading.Timer(AMID_S, die).start()
@@ -124,6 +132,7 @@ class KilledStore(RocksStore):
         FUSE.passes("after append")
         for is_so, point in (
             (batch.is_end, "after end"),
+            (batch.is_settling, "after outbox rows went"),
             (batch.is_opening, "after opening"),
             (batch.is_registration, "during registration"),
             (not FUSE.is_ready, "after recovery append"),
