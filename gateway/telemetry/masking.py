@@ -7,6 +7,7 @@ JSON stays JSON, and what has no secret is the very same object. Masking twice c
 What was secret in one place of a session can be hidden in all others (`values`, `known`).
 """
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
@@ -38,6 +39,9 @@ NESTED_MAX: Final = 4
 
 ROUNDS_MAX: Final = 4
 
+RULES: Final = 1
+"""Raise it when the same fields and patterns mask something else than before."""
+
 KINDS: Final = tuple(shape.kind for shape in SHAPES)
 
 KNOWN_CHARACTERS_MIN: Final = 6
@@ -58,7 +62,7 @@ _MASKED: Final = re.compile(r"\*\*\*(?:\([a-z_]{1,40}\))?")
 class Masker:
     """One gateway's notion of what is secret. It never changes; anybody may share it."""
 
-    __slots__ = ("_assigned", "_fields", "_looks", "_shapes")
+    __slots__ = ("_assigned", "_fields", "_looks", "_shapes", "digest")
 
     def __init__(
         self, fields: Collection[str] = (), patterns: Mapping[str, str] | None = None
@@ -87,6 +91,9 @@ class Masker:
             (tuple(need.encode() for need in shape.needs), shape.may_hold) for shape in self._shapes
         )
         self._assigned = _assignments(self._fields.names)
+        told = msgspec.json.encode((RULES, self._fields.all, KINDS, given))
+        self.digest = hashlib.sha256(told).hexdigest()
+        """Another one for whatever else would be masked."""
 
     def json(
         self, data: bytes, declared: frozenset[KeyPath] = NOTHING, *, known: Known = NOTHING_KNOWN

@@ -32,12 +32,22 @@ _FIELD: Final = re.compile(r"[^\s.\"\\]+(?:\.[^\s.\"\\]+)*")
 class FieldNames:
     """The names and paths that somebody called secret."""
 
-    __slots__ = ("_needles", "_paths", "_remembered", "_short", "_suffixes", "_words", "names")
+    __slots__ = (
+        "_needles",
+        "_paths",
+        "_remembered",
+        "_short",
+        "_suffixes",
+        "_words",
+        "all",
+        "names",
+    )
 
     def __init__(self, fields: Collection[str]) -> None:
         for field in fields:
             if not _FIELD.fullmatch(field):
                 raise ValueError(f"{field!r} is no field: write a name, or a path such as a.b.c")
+        self.all = tuple(fields)
         self.names = tuple(field for field in fields if "." not in field)
         flat = {_flat(name) for name in self.names}
         self._suffixes = tuple(sorted(name for name in flat if len(name) >= WORD_CHARACTERS_MIN))

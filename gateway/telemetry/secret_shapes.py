@@ -90,6 +90,8 @@ def _card_from(text: str, groups: list[Span], *, first: int) -> int:
         if len(digits) + end - start > CARD_DIGITS_MAX:
             break
         digits += text[start:end]
+        if len(digits) < CARD_DIGITS_MIN:
+            continue
         if _PREFIXES.fullmatch(digits) and _is_luhn(digits):
             after = place + 1
     return after

@@ -36,6 +36,7 @@ BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.25, 15.0
 AS_SCHEDULED: Final = "as scheduled"
 COMPARED: Final = "compared"
 BOOT_FILE: Final = "boot"
+MASKS_FILE: Final = "masks"
 _DAMAGE: Final = (
     *("CANNOT_READ_ALL_DATA", "CHECKSUM_DOESNT_MATCH", "BAD_SIZE_OF_FILE_IN_DATA_PART"),
     *("CORRUPTED_DATA", "UNEXPECTED_END_OF_FILE", "CANNOT_DECOMPRESS", "NO_FILE_IN_DATA_PART"),
@@ -89,6 +90,8 @@ class Feeding:
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
         elif is_changed:
             self._wish = "the tables have new columns: rows of before are filled from the log"
+        elif self._is_masked_otherwise(self._feed):
+            self._wish = "what counts as a secret was changed: rows of before are masked anew"
 
     def run(self, endpoint: Endpoint) -> None:
         """Feed until `stop`."""
@@ -181,6 +184,7 @@ class Feeding:
             return False
         if not comparing.step(feed.position.progress.at):
             self._mark_boot()
+            self._mark_masks()
             self._comparisons += 1
             self._compare_at = time.monotonic() + self._every_s
             log.info("records_compared", **_shown(comparing.found))
@@ -199,6 +203,16 @@ class Feeding:
         if not path.is_file():
             self._mark_boot()
         return path.read_text() != _boot_id()
+
+    def _is_masked_otherwise(self, feed: Feed) -> bool:
+        """Rows are there that were made while other fields or patterns counted as secrets."""
+        path = self._directory / MASKS_FILE
+        if not path.is_file() and not feed.position.progress.at.file:
+            self._mark_masks()
+        return not path.is_file() or path.read_text() != self._masker.digest
+
+    def _mark_masks(self) -> None:
+        (self._directory / MASKS_FILE).write_text(self._masker.digest)
 
     def _mark_boot(self) -> None:
         (self._directory / BOOT_FILE).write_text(_boot_id())

@@ -141,3 +141,18 @@ def test_a_pattern_or_field_that_cannot_be_used_stops_the_start_and_says_why(
     refused = CliRunner().invoke(app, ["--config", str(file), "--data-dir", str(tmp_path / "d")])
     assert refused.exit_code == 2
     assert why in refused.output
+
+
+def test_what_counts_as_a_secret_from_now_on_is_masked_in_rows_of_before_too(
+    tmp_path: Path,
+) -> None:
+    with desk(tmp_path) as (_, client):
+        session = client.open("desk", json.dumps({"badge": "blue-17"}))
+        client.ended(session)
+        until_rows(client, "SELECT input FROM v_sessions", [['{"badge": "blue-17"}']])
+    file = tmp_path / "settings.yaml"
+    file.write_text("secrets: {fields: [badge]}\n")
+    with desk(tmp_path, "--config", str(file)) as (_, client):
+        until_rows(client, "SELECT input FROM v_sessions", [['{"badge": "***"}']])
+        comparison = client.get("/v1/records/status").json["feed"]["comparison"]
+        assert "what counts as a secret was changed" in comparison["why"]
