@@ -32,6 +32,7 @@ MISSING: Final = "the records need: pip install 'acp-decision-gateway[records]'"
 _PR_SET_PDEATHSIG: Final = 1
 NICE: Final = 10
 """A tenth of the weight of a gateway and its components, where they want the same core."""
+_THREADS: Final = Path("/proc/self/task")
 _AUTOGROUP: Final = Path("/proc/self/autogroup")
 
 log = get_log(__name__)
@@ -40,7 +41,6 @@ log = get_log(__name__)
 def main() -> int:
     """The process's exit code."""
     _die_with_parent()
-    _yield_to_others()
     line = sys.stdin.buffer.readline()
     if not line:
         return EXIT_OK  # the parent was gone before it said anything
@@ -73,6 +73,7 @@ def _serve(order: Order, directory: Path) -> int:
     else:
         endpoint = Endpoint(host="127.0.0.1", port=face.port, password=order.key)
         feeding.prepare(endpoint)
+    _yield_to_others()  # once it has started: somebody waits for that
     ready = Ready(port=face.port, pid=os.getpid())
     sys.stdout.buffer.write(msgspec.json.encode(ready) + b"\n")
     sys.stdout.buffer.flush()
@@ -110,7 +111,10 @@ def _yield_to_others() -> None:
     The kernel may weigh sessions of processes as a whole. The gateway begins one for this process,
     and there the nice value says nothing to anybody outside: the whole has a value of its own.
     """
-    os.nice(max(0, NICE - os.nice(0)))
+    own = max(NICE, os.nice(0))
+    for thread in _THREADS.iterdir():  # each has a value of its own, and gives it to new ones
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
     if os.getsid(0) == os.getpid():
         with contextlib.suppress(OSError):
             _AUTOGROUP.write_text(str(NICE))
