@@ -91,9 +91,11 @@ class Look:
     def check(self) -> None:
         """Fail on whatever no page may do."""
         own = urlsplit(self.url).netloc
-        assert [one for one in self.requests if urlsplit(one).netloc != own] == []
-        assert self.page.evaluate("window.breaches") == []
-        assert self.complaints == []
+        foreign = [one for one in self.requests if urlsplit(one).netloc != own]
+        assert not foreign, f"asked somebody else: {foreign}"
+        breaches = self.page.evaluate("window.breaches")
+        assert breaches == [], f"broke the page's policy: {breaches}"
+        assert not self.complaints, f"complained: {self.complaints}"
 
     def accessible(self) -> None:
         """Axe finds nothing on the page as it now is."""

@@ -151,8 +151,9 @@ def restarted(
 
 
 def test_a_kill_of_the_gateway_loses_no_opened_source(
-    looking: Looking, restarted: Callable[[], tuple[Served, Client]]
+    restarted: Callable[[], tuple[Served, Client]], looking: Looking
 ) -> None:
+    """Windows are closed before their gateway: fixtures end in the opposite order."""
     with serving(teller()) as component:
         served, client = restarted()
         reviewer = Reviewer(client)
