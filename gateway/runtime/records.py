@@ -34,7 +34,10 @@ START_WAIT_S: Final = 20.0
 PAGE_WAIT_S: Final = 4.0
 """A page waits less: it says that they start, and asks again."""
 
-PAGE_QUERY_MS: Final = 5_000
+PAGE_MS: Final = 9_000
+"""A page's question has so long, what it waited for the start included: the process yields to the
+gateway, and is slow just when somebody wants to look."""
+
 PAGE_ROWS_MAX: Final = 10_000
 
 READY_S: Final = 120.0
@@ -148,14 +151,17 @@ class Records:
         """What one of our own questions gives; UNAVAILABLE says why not, and what to do."""
         from gateway.stores.records.reach import Limits
 
-        # Our questions bound their rows themselves; what is set is for people's.
-        most = Limits(timeout_ms=min(self._most().timeout_ms, PAGE_QUERY_MS), rows=PAGE_ROWS_MAX)
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             life = await self._started(PAGE_WAIT_S)
         except AcpFailure as problem:
             if problem.error.reason != Reason.UNIMPLEMENTED.value:
                 raise
             raise _unavailable(HINT) from None
+        left_ms = PAGE_MS - round((clock() - began) * 1000)
+        # Our questions bound their rows themselves; what is set is for people's.
+        most = Limits(timeout_ms=min(self._most().timeout_ms, left_ms), rows=PAGE_ROWS_MAX)
         return await self._asked(
             lambda: life.reader.rows(question, most),
             most.timeout_ms / 1000,
