@@ -112,7 +112,8 @@ def _yield_to_others() -> None:
     and there the nice value says nothing to anybody outside: the whole has a value of its own.
     """
     own = max(NICE, os.nice(0))
-    for thread in _THREADS.iterdir():  # each has a value of its own, and gives it to new ones
+    # Each thread has a value of its own, and gives it to new ones.
+    for thread in _THREADS.iterdir() if _THREADS.is_dir() else ():
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
     if os.getsid(0) == os.getpid():
