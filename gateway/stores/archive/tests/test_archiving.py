@@ -213,6 +213,35 @@ def test_two_gateways_share_one_place(tmp_path: Path) -> None:
     assert two.cold_lines() == [line(whole(2))]
 
 
+def test_a_pass_that_is_killed_at_any_of_its_steps_leaves_every_other_line_once(
+    tmp_path: Path,
+) -> None:
+    """One file leaves and another is rewritten; a put is killed halfway. The next pass goes on."""
+    for steps in range(100):
+        attic = Attic(tmp_path / str(steps))
+        attic.write(whole(1, comments=("secret-1.",)), whole(2))
+        attic.write(whole(3))
+        attic.archive()
+        attic.write(whole(4))
+        place = DirectoryStore(attic.archive_dir)
+        attic.store = FrailStore(place, steps=steps, halves=True)
+        was_killed = False
+        try:
+            attic.archive(erase=(name_of(1),))
+        except Killed:
+            was_killed = True
+        attic.store = FrailStore(place)
+        others = [line(whole(number)) for number in (2, 3, 4)]
+        assert [one for one in attic.lines() if b"secret-1." not in one] == others, steps
+        attic.archive(erase=(name_of(1),))
+        assert attic.lines() == others, steps
+        assert not list(places_with(attic.folder, b"secret-1.")), steps
+        if not was_killed:
+            assert steps > 10, "there are so many steps to be killed at"
+            return
+    raise AssertionError("a pass has an end")
+
+
 class Story(RuleBasedStateMachine):
     """A log and its archive against a model: the newest line of every session that is not erased.
 
