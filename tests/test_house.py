@@ -66,6 +66,22 @@ def test_every_dependency_is_pinned_by_version_alone() -> None:
     assert wanted - names(pins) == set()
 
 
+def test_the_pins_and_what_is_wanted_fit_together() -> None:
+    """A clean checkout must set itself up. An extra of a library (`moto[server]`) had a bound that
+    a pin broke, and whoever had set up before did not notice: pip looks only at what is new."""
+    resolving = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "-q"]
+    pinned = ["-c", "constraints/python.txt", "--no-build-isolation", "-e", ".[dev]"]
+    done = subprocess.run(
+        resolving + pinned,
+        cwd=ROOT,
+        env=os.environ | {"PIP_CONFIG_FILE": os.devnull},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"remove .venv and run `make setup`:\n{done.stderr}"
+
+
 def test_the_six_packages_are_built_checked_and_under_the_import_law() -> None:
     tool = PROJECT["tool"]
     assert tool["hatch"]["build"]["targets"]["wheel"]["packages"] == PACKAGES
