@@ -21,9 +21,12 @@ class Timers:
         self._clock = clock
         self._fire = fire
         self._handles: dict[str, dict[tuple[Timer, str], asyncio.TimerHandle]] = {}
+        self._closed = False
 
     def start(self, session_id: str, command: StartTimer) -> None:
-        """Set or move a timer."""
+        """Set or move a timer; nothing once closed: the next start rebuilds it from the journal."""
+        if self._closed:
+            return
         handles = self._handles.setdefault(session_id, {})
         name = (command.timer, command.call_id)
         before = handles.get(name)
@@ -39,7 +42,8 @@ class Timers:
             handle.cancel()
 
     def close(self) -> None:
-        """Forget all of them."""
+        """Forget all of them, and those to come: calls that the stop breaks off set new ones."""
+        self._closed = True
         for session_id in list(self._handles):
             self.drop(session_id)
 

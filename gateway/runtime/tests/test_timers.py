@@ -78,3 +78,17 @@ def test_a_clock_that_was_set_back_makes_a_timer_wait_on() -> None:
         assert rung == [START_MS + 100]
 
     run(story())
+
+
+def test_a_timer_that_the_closing_itself_sets_never_fires() -> None:
+    """Calls that a stop breaks off are retried by the next life: this one takes no more."""
+
+    async def story() -> None:
+        rings = Rings()
+        rings.start(5)
+        rings.timers.close()
+        rings.start(5, call="broken off")
+        await asyncio.sleep(1)
+        assert rings.rung == []
+
+    run(story())
