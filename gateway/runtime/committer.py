@@ -67,7 +67,8 @@ class Committer:
         self._failed: StoreError | None = None
         self._on_failure: dict[Callable[[StoreError], None], None] = {}  # in order, quick to leave
         self._worker = worker or SyncThread()
-        self._closed = False
+        self.closed = False
+        """After the last sync: nothing may be appended any more."""
 
     @property
     def failed(self) -> StoreError | None:
@@ -148,7 +149,7 @@ class Committer:
 
     async def in_thread(self, job: Job) -> None:
         """Run a slow piece of store work in the sync thread, between two syncs."""
-        assert not self._closed, "the committer is closed"
+        assert not self.closed, "the committer is closed"
         loop = self._running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
@@ -165,7 +166,7 @@ class Committer:
 
     async def close(self) -> None:
         """Write and sync what is pending, then stop the thread. The store stays open."""
-        if self._closed:
+        if self.closed:
             return
         try:
             while self._failed is None and self._is_pending():
@@ -173,14 +174,14 @@ class Committer:
         except StoreError:
             pass  # on_failure has already told it; closing goes on
         finally:
-            self._closed = True
+            self.closed = True
             await self._worker.close()
 
     # ---- one tick ------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
         if not self._scheduled:
-            assert not self._closed, "the committer is closed: nothing may be appended any more"
+            assert not self.closed, "the committer is closed: nothing may be appended any more"
             self._scheduled = True
             self._running_loop().call_soon(self._flush)
 

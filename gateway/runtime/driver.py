@@ -161,7 +161,13 @@ class Driver:
         self._guarded(live, deque([*events, *commands]))
 
     def _guarded(self, live: Live, todo: "deque[AnyEvent | Command]") -> None:
-        """A fault of ours in one session ends that session: it must not wait for ever."""
+        """A fault of ours in one session ends that session: it must not wait for ever.
+
+        An answer that comes after the committer's last sync finds nobody: to the next life it is
+        one that came while no gateway ran.
+        """
+        if self.committer.closed:
+            return
         before = live.state
         try:
             self._run(live, before, record=[], todo=todo)

@@ -229,3 +229,24 @@ def test_a_fault_of_ours_at_the_opening_ends_that_session_and_gives_its_place_ba
         assert [type(one) for one in house.journal(session)] == [Opened, SessionEnded]
 
     run(story())
+
+
+def test_what_comes_after_the_last_sync_finds_nobody_and_the_next_life_goes_on_from_disk() -> None:
+    """A late answer and a timer came while the sync thread ended: each was an assertion."""
+
+    async def story() -> None:
+        house = House()
+        house.targets.connection.lines["read"] = None
+        session = await house.open(ONE_ACTION % "read")
+        await asyncio.sleep(0.1)
+        await house.committer.close()
+        live = house.driver.find(session)
+        assert live is not None
+        before = live.state
+        house.driver.feed(live, CancelRequested(at_ms=house.clock.now_ms(), by="nobody"))
+        assert live.state is before
+        again = House(store=house.store)
+        await again.resume()
+        assert (await again.ended(session)).status is SessionStatus.SUCCEEDED
+
+    run(story())
