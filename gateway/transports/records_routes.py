@@ -83,12 +83,7 @@ RECORDS_ROUTES: Final[tuple[Route, ...]] = (
 
 
 async def query_records(caller: Caller, asked: RecordsQuery) -> Done:
-    if caller.principal.tenant != DEFAULT_TENANT:
-        message = (
-            "SQL sees every tenant's sessions, and this token is of one tenant: use"
-            " GET /v1/sessions and GET /v1/sessions/{id}/trajectory"
-        )
-        raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
+    _check(caller, "SQL sees")
     await must_have(caller.services.records, asked.min_versions)
     answer = await caller.services.records.query(
         asked.sql, rows=asked.max_rows, timeout_ms=asked.timeout_ms
@@ -98,6 +93,7 @@ async def query_records(caller: Caller, asked: RecordsQuery) -> Done:
 
 
 async def get_records(caller: Caller, asked: calls.Empty) -> Done:
+    _check(caller, "how the records stand tells of")
     records = caller.services.records
     if records.state is not RecordsState.UP:
         return Done(
@@ -107,11 +103,24 @@ async def get_records(caller: Caller, asked: calls.Empty) -> Done:
 
 
 async def verify_records(caller: Caller, asked: calls.Empty) -> Done:
+    _check(caller, "a comparison reads and names")
     return await _told(caller, "verify")
 
 
 async def backfill_records(caller: Caller, asked: calls.Empty) -> Done:
+    _check(caller, "a backfill reads")
     return await _told(caller, "backfill")
+
+
+def _check(caller: Caller, what: str) -> None:
+    """Refuse whoever may see one tenant only: there is one store, of all of them."""
+    if caller.principal.tenant == DEFAULT_TENANT:
+        return
+    message = (
+        f"{what} every tenant's sessions, and this token is of one tenant: use"
+        " GET /v1/sessions and GET /v1/sessions/{id}/trajectory"
+    )
+    raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
 
 
 async def _told(caller: Caller, path: str) -> Done:
