@@ -238,7 +238,7 @@ def _show_contribution(out: Output, found: "Contribution") -> None:
         cells=lambda one: (
             one[0],
             str(one[1].sessions),
-            f"{one[1].mean:.4f}",
+            f"{one[1].mean:.4f}" if one[1].sessions else "-",
             str(one[1].unrewarded),
             f"{one[1].coverage:.1%}",
         ),

@@ -163,6 +163,7 @@ def test_the_change_of_what_reward_rules_make_of_it(worse: Path, tmp_path: Path)
     without = json.loads(run(*asked).stdout)
     assert without["baseline"]["unrewarded"] == 210
     assert "no session with a reward" in without["refused"]
+    assert "0.0000" not in run(*asked[:-1]).stdout, "what nobody judged was shown as a mean of 0"
     found = json.loads(run(*asked, "--rules", rules).stdout)
     assert found["baseline"]["mean"] == 1.0
     assert found["change"] == 0.0

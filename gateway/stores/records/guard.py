@@ -11,7 +11,8 @@ from typing import Final
 READING: Final = ("select", "with", "show", "describe", "desc", "explain", "exists")
 SQL_CHARACTERS_MAX: Final = 100_000
 
-_FIRST = re.compile(r"[\s(]*([A-Za-z]+)")
+# Comments before it are the engine's notion of one: to the end of the line, or to the first `*/`.
+_FIRST = re.compile(r"(?:[\s(]|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([A-Za-z]+)", re.DOTALL)
 # The word alone, wherever it stands: no comment or quote can hide it from the engine but be missed.
 _OUTFILE = re.compile("outfile", re.IGNORECASE)
 _SKIPPED = re.compile(
@@ -28,7 +29,7 @@ def refusal(sql: str) -> str:
     if first is None or first.group(1).lower() not in READING:
         return f"sql: must begin with one of {', '.join(READING).upper()}: records are only read"
     if _OUTFILE.search(sql):
-        return "sql: INTO OUTFILE writes a file; the word may not stand in a query, use --out"
+        return "sql: INTO OUTFILE writes a file; the word may not stand in a query"
     if ";" in _SKIPPED.sub(" ", sql).rstrip("; \t\r\n"):
         return "sql: one statement at a time, without a semicolon inside"
     return ""

@@ -15,6 +15,7 @@ from gateway.stores.records.guard import SQL_CHARACTERS_MAX, one_statement, refu
         "select 'it''s; fine'",
         "explain select 1",
         "show tables",
+        "-- what was late last week\n/* drop; */ ( -- so\nselect 1)",
     ],
 )
 def test_one_statement_that_reads_may_run(sql: str) -> None:
@@ -28,6 +29,12 @@ def test_one_statement_that_reads_may_run(sql: str) -> None:
         ("insert into calls values (1)", "must begin with"),
         ("KILL QUERY WHERE 1", "must begin with"),
         ("-- x\ndrop table calls", "must begin with"),
+        ("/* select */ kill query where 1", "must begin with"),
+        ("/* /* select */ kill query where 1", "must begin with"),
+        ("/*/ select 1 */ kill query where 1", "must begin with"),
+        ("/* select 1", "must begin with"),
+        ("-- select 1", "must begin with"),
+        ("/**/" * 20_000 + "kill", "must begin with"),
         ("select 1 into outfile '/tmp/x'", "OUTFILE"),
         ("select 1 into /* */ OutFile '/tmp/x'", "OUTFILE"),
         ("select 1; kill query where 1", "one statement"),
