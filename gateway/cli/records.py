@@ -10,7 +10,7 @@ from acp_spec.model.errors import Reason
 from acp_spec.sdk.cli import JsonFlag, Output, fail
 from gateway.cli.archive import archive
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
-from gateway.cli.records_copies import export_records, import_records
+from gateway.cli.records_copies import export_records, forget_records, import_records
 
 if TYPE_CHECKING:
     from gateway.cli.remote import Gateway
@@ -22,6 +22,7 @@ app = typer.Typer(help="Every session as rows that SQL can ask.", no_args_is_hel
 app.command("archive")(archive)
 app.command("export")(export_records)
 app.command("import")(import_records)
+app.command("forget")(forget_records)
 
 LOOK_EVERY_S = 0.5
 

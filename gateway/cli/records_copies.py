@@ -1,7 +1,7 @@
-"""`acp records export | import`: copies of recorded sessions, from and into data directories.
+"""`acp records export | import | forget`: copies of sessions, from and into data directories.
 
 An export only reads, also beside a gateway that runs. An import writes into the trajectory log,
-which has one writer: it works on the directory of a stopped gateway.
+which has one writer: it works on the directory of a stopped gateway, and so does forgetting.
 """
 
 import contextlib
@@ -108,6 +108,33 @@ def import_records(
         raise typer.Exit(Exit.CONFLICT)
 
 
+def forget_records(
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Imported ones.")],
+    data_dir: Annotated[
+        Path, typer.Option("--from", help="The data directory of the stopped gateway.")
+    ],
+    config: Config = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Delete imported sessions, which a running gateway does not know (its own it does)."""
+    from gateway.cli.offline import opened
+    from gateway.runtime.clock import SystemClock
+    from gateway.stores.copies.forgetting import forget
+
+    out = Output(json=as_json)
+    with _working(out) as work:
+        settings = _settings(data_dir, config)
+        _check_log(data_dir)
+        with opened(data_dir) as store:
+            target = _target(data_dir, store, work=work, settings=settings)
+            report = forget(target, sessions, now_ms=SystemClock().now_ms())
+    lines = [f"{one}: deleted" for one in report.forgotten]
+    missing = [f"{one}: no line of it is there" for one in report.not_there]
+    out.value(report, text="\n".join([*lines, *missing]))
+    if report.not_there:
+        raise typer.Exit(Exit.NOT_FOUND)
+
+
 def _target(into: Path, store: "Store", *, work: Path, settings: "Settings") -> "Target":
     from gateway.assembly.archiving import RECORDS_FOLDER
     from gateway.stores.copies.importing import Target
@@ -130,12 +157,14 @@ def _working(out: Output) -> Iterator[Path]:
     """A directory for what is unpacked; failures inside become a message and an exit code."""
     from gateway.stores.archive.manifest import ManifestUnreadable
     from gateway.stores.copies.exporting import PlaceTaken
+    from gateway.stores.copies.forgetting import OwnSession
     from gateway.stores.copies.importing import TargetDamaged
     from gateway.stores.copies.manifest import ExportUnreadable
 
     reasons: dict[type[Exception], Reason] = {
         PlaceTaken: Reason.ALREADY_EXISTS,
         ExportUnreadable: Reason.INVALID_REQUEST,
+        OwnSession: Reason.INVALID_REQUEST,
         TargetDamaged: Reason.DATA_LOSS,
         ManifestUnreadable: Reason.DATA_LOSS,
         OSError: Reason.UNAVAILABLE,
@@ -184,15 +213,20 @@ def _option(text: str) -> tuple[str, str]:
 def _check_from(data_dir: Path, to: str) -> None:
     """There is a log, and the copy does not land in it, where readers would take it for more."""
     from gateway.stores.archive.object_store import is_directory
+
+    _check_log(data_dir)
+    target = Path(to.removeprefix("file://")).resolve()
+    if is_directory(to) and target.is_relative_to(data_dir.resolve()):
+        _refuse(f"--to: {to} is inside the data directory: name a place of its own")
+
+
+def _check_log(data_dir: Path) -> None:
     from gateway.stores.trajectory_log import FOLDER
 
     log_dir = data_dir / FOLDER
     if not log_dir.is_dir():
         message = f"there is no {log_dir}: --from takes the data directory of a gateway"
         raise AcpFailure(error(Reason.NOT_FOUND, message, boundary=Boundary.CLIENT))
-    target = Path(to.removeprefix("file://")).resolve()
-    if is_directory(to) and target.is_relative_to(data_dir.resolve()):
-        _refuse(f"--to: {to} is inside the data directory: name a place of its own")
 
 
 def _selection(since: str, until: str, *, workflow: str, tenant: str) -> "Selection":

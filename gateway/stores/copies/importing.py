@@ -85,7 +85,7 @@ class Importing:
 
     def run(self, manifest: ExportManifest, now_ms: int) -> ImportReport:
         """All of it; what was imported is on disk when it returns."""
-        self._settle_last_lines()
+        settle_last_lines(self._target)
         ids = frozenset(one.session_id for file in manifest.files for one in file.sessions)
         known = Known(self._target.lines, self._target.store, session_ids=ids)
         if self._target.lines.damaged:
@@ -101,15 +101,6 @@ class Importing:
             self._tell(file.lines)
         self._target.log.close()
         return self.report
-
-    def _settle_last_lines(self) -> None:
-        """What the gateway's next start does first, done before newer lines hide it: a crash may
-        have left rows in its outbox whose lines are in the log.
-        """
-        rows = WriteThrough(self._target.store)
-        for line in self._target.log.recover():
-            rows.delete(Table.OUTBOX, sequence_row(*line))
-        self._target.store.sync()
 
     def _lines_of(self, file: CopiedFile, form: Form) -> Iterator[tuple[int, bytes]]:
         """Numbered from 1. Raises Damaged before the first one."""
@@ -177,6 +168,16 @@ _COUNTED: Final = {
 
 class TargetDamaged(Exception):
     """What the target's archive holds cannot all be read: nothing was imported."""
+
+
+def settle_last_lines(target: Target) -> None:
+    """What the gateway's next start does first, done before newer lines hide it: a crash may have
+    left rows in its outbox whose lines are in the log.
+    """
+    rows = WriteThrough(target.store)
+    for line in target.log.recover():
+        rows.delete(Table.OUTBOX, sequence_row(*line))
+    target.store.sync()
 
 
 def manifest_at(source: ObjectStore, work: Path) -> ExportManifest:

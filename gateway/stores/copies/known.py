@@ -53,6 +53,10 @@ class Known:
         is_older = head.sequence < self._newest.get(head.session_id, head.sequence)
         return Standing.OLDER if is_older else Standing.NEW
 
+    def has_lines(self, session_id: str) -> bool:
+        """Whether a line of it stands anywhere."""
+        return session_id in self._newest
+
     def add(self, head: Line, digest: bytes) -> None:
         """It is there from here on."""
         self._digests[head].add(digest)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gateway.stores.archive.marker import left
 from gateway.stores.records.log_tail import Batch, Place
 from gateway.stores.records.order import Order
 from gateway.stores.records.tiers import Tiers, cold_tier_of
@@ -44,9 +45,15 @@ class LogLines:
             archive_url=archive_url,
             archive_options=archive_options or {},
         )
+        self._log_dir = log_dir
         self.damaged: dict[str, str] = {}
         cold = cold_tier_of(order, log_dir, state_directory=work)
         self._tiers = Tiers(log_dir, work, cold=cold, damaged=self._note_damaged)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether files left for an archive."""
+        return bool(left(self._log_dir).through)
 
     def batches(self, after: Place) -> Iterator[tuple[Batch, list[LogLine]]]:
         """What stands behind a place, a batch at a time, until there is no more."""

@@ -83,6 +83,12 @@ def test_records_of_another_gateway_answer_over_what_was_imported(tmp_path: Path
     assert import_told(first, there) == (3, 0, 0)
     assert import_told(second, there) == (1, 1, 0)
     assert import_told(first, here) == (0, 2, 1), "the deleted one does not come back"
+    gone = told("forget", sessions[2], "--from", str(there / "data"))
+    assert gone == {"forgotten": [sessions[2]], "not_there": []}
+    own = acp("forget", sessions[1], "--from", str(here / "data"))
+    assert (own.exit_code, "acp sessions delete" in own.stderr) == (2, True), own.output
+    assert import_told(first, there) == (0, 2, 1)
+    del sessions[2]
     with gateway(there) as (_, client):
         until_rows(client, TAGGED, [[one, one == sessions[1]] for one in sessions])
         assert client.get(f"/v1/sessions/{sessions[1]}/trajectory").status == 404  # as the docs say

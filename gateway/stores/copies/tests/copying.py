@@ -8,6 +8,7 @@ import msgspec
 from acp_spec.model.times import rfc3339
 from gateway.stores.archive.object_store import DirectoryStore, ObjectStore
 from gateway.stores.copies.exporting import Exporting
+from gateway.stores.copies.forgetting import ForgetReport, forget
 from gateway.stores.copies.importing import Importing, ImportReport, Target, manifest_at
 from gateway.stores.copies.log_lines import LogLines
 from gateway.stores.copies.manifest import ExportManifest, Form, Selection
@@ -37,13 +38,21 @@ def imported(place: ObjectStore, data_dir: Path, store: Store | None = None) -> 
     """One import into a data directory. Raises ExportUnreadable."""
     with tempfile.TemporaryDirectory() as work:
         manifest = manifest_at(place, Path(work))
-        target = Target(
-            store=store or MemoryStore(),
-            log=log_in(data_dir),
-            lines=LogLines(data_dir, Path(work)),
-            aside=data_dir / "records" / "quarantine.jsonl",
-        )
+        target = _target(data_dir, store or MemoryStore(), Path(work))
         return Importing(place, target, work=Path(work)).run(manifest, AT_MS)
+
+
+def forgotten(data_dir: Path, *session_ids: str, store: Store | None = None) -> ForgetReport:
+    """These sessions deleted from a data directory. Raises OwnSession."""
+    with tempfile.TemporaryDirectory() as work:
+        target = _target(data_dir, store or MemoryStore(), Path(work))
+        return forget(target, session_ids, now_ms=AT_MS)
+
+
+def _target(data_dir: Path, store: Store, work: Path) -> Target:
+    aside = data_dir / "records" / "quarantine.jsonl"
+    lines = LogLines(data_dir, work)
+    return Target(store=store, log=log_in(data_dir), lines=lines, aside=aside)
 
 
 def log_in(data_dir: Path) -> TrajectoryLog:
