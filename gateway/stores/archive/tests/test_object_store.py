@@ -22,6 +22,9 @@ from gateway.stores.archive.object_store import (
     open_store,
 )
 from gateway.stores.archive.tests.attic import Attic, FrailStore, places_with
+from gateway.stores.copies.exporting import PlaceTaken
+from gateway.stores.copies.manifest import MANIFEST
+from gateway.stores.copies.tests.copying import exported, imported, write
 from gateway.stores.records.tests.sessions import line, name_of, whole
 
 KEYS = {"key": "testing", "secret": "testing"}
@@ -70,6 +73,18 @@ def test_what_is_put_is_found_read_replaced_and_deleted(store: ObjectStore, tmp_
     assert store.names("g") == ["g/date=2026-01-02/two"]
     with pytest.raises(FileNotFoundError):
         store.fetch("g/date=2026-01-01/one", io.BytesIO())
+
+
+def test_copies_of_sessions_go_to_s3_and_come_back(s3: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "from", line(whole(1)), line(whole(2)))
+    place = open_store(f"s3://bucket/{tmp_path.name}/copy", s3)
+    made = exported(tmp_path / "from", FrailStore(place))
+    assert place.names("") == sorted([MANIFEST, *(one.stored.name for one in made.files)])
+    assert imported(place, tmp_path / "into").imported == made.sessions == 2
+    with pytest.raises(PlaceTaken, match="already"):
+        exported(tmp_path / "from", place)
+    with pytest.raises(PlaceTaken, match="not empty"):
+        exported(tmp_path / "from", open_store(f"s3://bucket/{tmp_path.name}", s3))
 
 
 def test_files_leave_for_s3_and_deletion_reaches_them_there(
