@@ -29,7 +29,7 @@ from gateway.stores.archive.order import (
 from gateway.stores.durable import Durable
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import archive_erasing_row
+from gateway.stores.tables import ARCHIVE_FILES_ROW, archive_erasing_row
 from gateway.telemetry.logs import get_log
 
 ERASED_AT_ONCE: Final = 1_000
@@ -133,7 +133,7 @@ class Archive:
         self._wants_check = False
         self._keeper: asyncio.Task[None] | None = None
         self._pass: RunningPass | None = None
-        self._status = ArchiveStatus(state=ArchiveState.OFF)
+        self._status = ArchiveStatus(state=ArchiveState.OFF, files=self._seen())
 
     @property
     def status(self) -> ArchiveStatus:
@@ -209,6 +209,13 @@ class Archive:
     def _wish(self) -> Wish:
         return Wish(erase=self._pending()[:ERASED_AT_ONCE], check=self._wants_check)
 
+    def _seen(self) -> int:
+        """How many files the last pass saw, be it before this start: the next may be far off."""
+        try:
+            return int(self._store.get(Table.META, ARCHIVE_FILES_ROW) or 0)
+        except StoreError:
+            return 0  # readiness tells of it
+
     def _pending(self) -> tuple[str, ...]:
         prefix = archive_erasing_row()
         try:
@@ -262,6 +269,7 @@ class Archive:
                 self._trouble(said.what)
             case Over():
                 self._status = change(status, files=said.files, waiting=said.waiting)
+                self._durable.put(Table.META, ARCHIVE_FILES_ROW, str(said.files).encode())
 
     async def _erased(self, said: Erased) -> None:
         for session_id in said.session_ids:

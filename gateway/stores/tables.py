@@ -171,3 +171,7 @@ def erasing_row(session_id: str = "") -> bytes:
 def archive_erasing_row(session_id: str = "") -> bytes:
     """META row: the archive may still hold this deleted session; with none the prefix of all."""
     return _ARCHIVE_ERASING + session_id.encode()
+
+
+ARCHIVE_FILES_ROW = b"archive_files"
+"""META row: how many files the archive had after its last pass, as digits."""

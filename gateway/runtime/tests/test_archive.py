@@ -125,6 +125,24 @@ def test_a_deletion_starts_a_pass_and_is_kept_until_that_says_it_is_done() -> No
     run(story)
 
 
+def test_a_gateway_that_was_started_anew_knows_how_many_files_are_there() -> None:
+    """The next pass may be a day away; until then gauge and command said 0 of a full archive."""
+
+    async def story() -> None:
+        loft = Loft()
+        loft.says, loft.is_due = [Over(files=10, waiting=2)], True
+        loft.archive.start()
+        await loft.until(lambda status: status.passes == 1)
+        await loft.archive.close()
+        again = Loft(store=loft.store)
+        again.archive.start()
+        status = again.archive.status
+        assert (status.files, status.passes, again.wishes) == (10, 0, [])
+        await again.archive.close()
+
+    run(story)
+
+
 def test_a_deletion_needs_no_pass_where_no_file_ever_left() -> None:
     async def story() -> None:
         loft = Loft()
