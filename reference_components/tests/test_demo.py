@@ -104,7 +104,7 @@ def test_the_demo_runs_five_languages_and_leaves_nothing_behind(
     assert told["outcomes"]["answered"] > told["sessions"] / 2
     assert told["memory"]["changed"] is True
     assert len(told["memory"]["after"]["plan"]) == len(told["memory"]["before"]["plan"]) + 1
-    assert told["trajectory"]["session_id"] == told["lineage"]["session_id"]
+    assert told["trajectory"]["session_id"] == told["lineage"]["head"]["session_id"]
     assert processes_of(tmp_path) == []
     (replay,) = [line for line in told["look_next"] if "replay" in line]
     ran = subprocess.run(

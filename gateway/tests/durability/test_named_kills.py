@@ -246,12 +246,12 @@ def tell_hits(killings: Killings) -> None:
     sys.stdout.write("\n" + "\n".join(table) + "\n")
 
 
-def test_forty_kills_at_named_points(
+def test_a_kill_at_each_of_the_named_points(
     launcher: Launcher, start_components: Callable[..., dict[str, Any]]
 ) -> None:
-    killings = kill_and_check(launcher, start_components("counter"), each=2, seed=1)
+    killings = kill_and_check(launcher, start_components("counter"), each=1, seed=1)
     tell_hits(killings)
-    assert all(killings.hits[point] >= 2 for point in POINTS)
+    assert all(killings.hits[point] >= 1 for point in POINTS)
 
 
 @pytest.mark.long

@@ -119,7 +119,12 @@ def test_metrics_and_queries_of_the_same_window_agree_whatever_went_wrong(tmp_pa
 
 
 def signals_of(client: Client, ended: int, *, since_ms: int) -> Any:
-    """The query's answer, once the records have all that ended."""
+    """The query's answer, once the records have all that ended.
+
+    An answer comes from several questions at once; only one that was asked after all had come is
+    of all in each of its parts.
+    """
+    have_come = False
     for _ in patiently():
         until_ms = now_ms() + 1_000
         length_ms = max(60_000, until_ms - since_ms)
@@ -128,8 +133,10 @@ def signals_of(client: Client, ended: int, *, since_ms: int) -> Any:
             continue
         assert reply.status == 200, reply.text
         rows = reply.json.get("workflows", [])
-        if sum(row["succeeded"] + row["failed"] + row["cancelled"] for row in rows) == ended:
+        if have_come:
             return reply.json
+        counts = (row["succeeded"] + row["failed"] + row["cancelled"] for row in rows)
+        have_come = sum(counts) == ended
     raise AssertionError("patience has an end")
 
 
