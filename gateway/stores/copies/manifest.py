@@ -94,10 +94,15 @@ def decode(data: bytes) -> ExportManifest:
         if found.format > FORMAT:
             why = f"written by a newer version (format {found.format}): a newer one reads it"
             raise ExportUnreadable(f"{MANIFEST}: {why}")
-        return msgspec.json.decode(data, type=ExportManifest)
+        told = msgspec.json.decode(data, type=ExportManifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         why = f"{problem}: export again, or fetch it again from where it came"
         raise ExportUnreadable(f"{MANIFEST}: {why}") from None
+    for file in told.files:
+        if not is_ours(file.stored.name):
+            why = f"{file.stored.name!r} is no name that an export gives: it is not one of ours"
+            raise ExportUnreadable(f"{MANIFEST}: {why}")
+    return told
 
 
 def object_name(date: str, number: int, *, form: Form) -> str:

@@ -301,6 +301,23 @@ def test_a_damaged_archived_file_is_told_and_the_rest_is_exported(tmp_path: Path
         exported(tmp_path / "from", place_in(tmp_path / "again"))
 
 
+@pytest.mark.parametrize("name", ["../mine/%s", "/%s", "%s/../../x", "date=2026-11-30/../%s"])
+def test_a_manifest_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    """A copy comes from strangers: a name with `..` had any file of this machine read in."""
+    write(tmp_path / "mine", line(whole(1)))
+    made = exported(tmp_path / "mine", place_in(tmp_path / "theirs"))
+    stored = msgspec.structs.replace(made.files[0].stored, name=name % made.files[0].stored.name)
+    (tmp_path / "theirs" / MANIFEST).write_bytes(
+        msgspec.json.encode(
+            msgspec.structs.replace(
+                made, files=(msgspec.structs.replace(made.files[0], stored=stored),)
+            )
+        )
+    )
+    with pytest.raises(ExportUnreadable, match="not one of ours"):
+        imported(place_in(tmp_path / "theirs"), tmp_path / "into")
+
+
 def test_an_export_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_bytes(b'{"format":2,"everything":"else"}')
     with pytest.raises(ExportUnreadable, match="newer version"):
