@@ -16,7 +16,7 @@ from acp_spec.model.enums import FeedbackKind
 from acp_spec.model.reward_vector import RulesRef
 from acp_spec.model.semver import VersionError, parse
 from acp_spec.model.session import Problem
-from gateway.expressions.expression import Expression
+from gateway.expressions.expression import Expression, ExpressionError
 from gateway.expressions.field_reader import Field, FieldReader, hint
 from gateway.rewards import shaping
 from gateway.rewards.facts import (
@@ -25,12 +25,13 @@ from gateway.rewards.facts import (
     PROGRESS,
     SESSION,
     Facts,
+    FactScope,
     ProgressFacts,
     SessionFacts,
     name_of,
 )
 from gateway.rewards.rules import Each, Part, RewardRules, Rule, RuleKind
-from gateway.rewards.worth import LARGEST
+from gateway.rewards.worth import LARGEST, number
 
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 NAME_ADVICE: Final = "a name: letters, digits, '.', '_' and '-', at most 64"
@@ -127,8 +128,8 @@ def _list(reader: FieldReader, found: Field | None) -> tuple[Rule, ...]:
         reader.fault(found, f"{len(items)} rules, at most {RULES_MAX} are taken")
         return ()
     rules: list[Rule] = []
-    for number, tree in enumerate(items):
-        rule = _rule(reader, tree, path=f"{found.path}[{number}]")
+    for at, tree in enumerate(items):
+        rule = _rule(reader, tree, path=f"{found.path}[{at}]")
         if rule is None:
             continue
         if rule.name and rule.name in {one.name for one in rules}:
@@ -173,6 +174,8 @@ def _read_rule(
         return None
     if kind is RuleKind.SHAPING:
         _check_potential(reader, fields["potential"], potential=worth)
+    elif not worth.paths:
+        _check_constant(reader, fields[WORTH_OF[kind]], worth=worth, kind=kind)
     return Rule(
         name=reader.text(fields.get("name"), pattern=NAME_PATTERN, advice=NAME_ADVICE),
         kind=kind,
@@ -227,6 +230,19 @@ def _unknown(root: str, parts: Iterable[str | int], *, roots: _Roots) -> str:
         return ""
     known = [one.encode_name for one in msgspec.structs.fields(facts)]
     return "" if first in known else f"{root!r} has no field {first!r}" + hint(str(first), known)
+
+
+def _check_constant(
+    reader: FieldReader, found: Field, *, worth: Expression, kind: RuleKind
+) -> None:
+    """What names nothing of an event is the same for each, so a fault of it shows here already."""
+    try:
+        value = number(worth, FactScope({}))
+    except ExpressionError as problem:
+        reader.fault(found, problem.message)
+        return
+    if kind is RuleKind.COST and value < 0:
+        reader.fault(found, f"a cost is at least 0, this is {value:g}")
 
 
 def _check_potential(reader: FieldReader, found: Field, *, potential: Expression) -> None:

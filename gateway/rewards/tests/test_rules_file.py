@@ -71,6 +71,11 @@ def test_ratings_and_outcomes_never_fade_unless_a_file_says_so_and_validations_d
             "- {name: a, kind: outcome, each: call, value: 1, when: 'call.suceeded'}\n",
             "4:57: rules[0].when: 'call' has no field 'suceeded'; did you mean 'succeeded'?",
         ),
+        ("- {name: a, kind: cost, cost: '-0.1'}\n", "4:31: rules[0].cost: a cost is at least 0"),
+        ("- {name: a, kind: cost, cost: -1}\n", "4:31: rules[0].cost: a cost is at least 0"),
+        ("- {name: a, kind: outcome, value: \"'a'\"}\n", "4:35: rules[0].value: must be a number"),
+        ("- {name: a, kind: outcome, value: '1.0 / 0.0'}\n", "4:35: rules[0].value: the result"),
+        ("- {name: a, kind: outcome, value: 1e7}\n", "4:35: rules[0].value: 1e+07 is beyond"),
         (
             "- {name: a, kind: outcome, value: '1 +'}\n",
             "4:39: rules[0].value: expected a value, found the end",
