@@ -61,7 +61,7 @@ def settings(folder: Path) -> Path:
     return file
 
 
-def test_no_row_log_line_or_metric_has_a_secret_that_went_through(tmp_path: Path) -> None:
+def test_no_row_page_log_line_or_metric_has_a_secret_that_went_through(tmp_path: Path) -> None:
     with desk(tmp_path, "--config", str(settings(tmp_path)), action=ACTION, execute=answer) as (
         served,
         client,
@@ -77,6 +77,7 @@ def test_no_row_log_line_or_metric_has_a_secret_that_went_through(tmp_path: Path
         until_rows(client, "SELECT count() FROM v_sessions", [[2]])
 
         _no_table_has_any(client)
+        _no_page_has_any(client, good, bad)
         _what_is_no_secret_is_there(client, good)
         _the_trajectory_has_all(client, good)
         assert not [secret for secret in SECRETS if secret in client.get("/metrics").text]
@@ -97,6 +98,20 @@ def _no_table_has_any(client: Client) -> None:
         told = reply.text + json.dumps(reply.json, ensure_ascii=False)
         assert not [secret for secret in SECRETS if secret in told], table
     assert filled >= 12
+
+
+def _no_page_has_any(client: Client, good: str, bad: str) -> None:
+    """What the dashboard's pages are made of, by the same settings as the rows."""
+    paths = [f"lineage/{good}/against/{bad}", "lineage?component=desk"]
+    paths += [f"dashboard/{name}" for name in ("overview", "sessions", "workflows/desk")]
+    for one in (good, bad):
+        paths += [f"lineage/{one}/run", f"dashboard/sessions/{one}"]
+    for path in paths:
+        reply = client.get(f"/v1/{path}")
+        assert reply.status == 200, reply.text
+        told = reply.text + json.dumps(reply.json, ensure_ascii=False)
+        assert not [secret for secret in SECRETS if secret in told], path
+    assert "***(staff)" in client.get(f"/v1/dashboard/sessions/{good}").text
 
 
 def _what_is_no_secret_is_there(client: Client, good: str) -> None:
