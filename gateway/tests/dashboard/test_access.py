@@ -47,7 +47,7 @@ def mine(guarded: Guarded) -> str:
         assert reply.json["status"] == "SUCCEEDED", reply.text
         for _ in patiently():
             listed = client.call("GET", LISTED, body=None, **headers)
-            if listed.status == 200 and listed.json["items"]:
+            if listed.status == 200 and listed.json.get("items"):
                 break
     found: str = reply.json["session_id"]
     return found
