@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol, cast
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -105,7 +105,10 @@ class RemoteStore:
             self._files.put_file(str(source), self._path(name))
 
     def fetch(self, name: str, target: IO[bytes]) -> None:
-        with _translated(name), self._files.open(self._path(name), "rb") as kept:
+        with (
+            _translated(name),
+            cast("IO[bytes]", self._files.open(self._path(name), "rb")) as kept,
+        ):
             shutil.copyfileobj(kept, target, 1 << 20)
 
     def names(self, prefix: str) -> list[str]:

@@ -9,6 +9,7 @@ docs/archive.md, held against `COLUMNS` by a test.
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -169,7 +170,7 @@ def lines_in(path: Path) -> Iterator[bytes]:
                 yield row["trajectory_bytes"] if text is None else text.encode()
 
 
-def _schema(arrow: "pyarrow") -> "pyarrow.Schema":
+def _schema(arrow: ModuleType) -> "pyarrow.Schema":
     kinds = {
         "string": arrow.string(),
         "int64": arrow.int64(),
@@ -183,7 +184,7 @@ def _schema(arrow: "pyarrow") -> "pyarrow.Schema":
     return arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
 
 
-def _libraries() -> "tuple[pyarrow, pyarrow.parquet]":
+def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
