@@ -5,6 +5,7 @@ no version of ours can use is put aside in a file with its place and the reason,
 rest goes on. Blocks; runs on one thread.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -114,26 +115,51 @@ class Feed:
         self.counts.quarantined += len(every)
 
 
+class _Line(NamedTuple):
+    """A trajectory's line and where it stands."""
+
+    sequence: int
+    start: int
+    text: bytes
+
+
 def read_lines(lines: Sequence[bytes], batch: Batch, *, masker: Masker = DEFAULT) -> Told:
     """Sort a batch's lines: sessions, tombstones, and what this version cannot read.
 
     Sessions come without their secrets, which stay in the log alone. One that is erased within the
     batch is not brought at all.
     """
-    sessions, aside, erased = list[Trajectory](), list[Aside](), dict[str, None]()
+    versions, erased = defaultdict[str, list[_Line]](list), dict[str, None]()
     start = batch.start
     for line in lines:
         gone = None if is_blank(line) else erased_by(line)
         if gone is not None:
             erased[gone.session_id] = None
         elif not is_blank(line):
-            found = _session_of(line, batch.file, start=start, masker=masker)
-            if isinstance(found, Aside):
-                aside.append(found)
-            else:
-                sessions.append(found)
+            name, sequence = head_of(line) or (f"line {start}", 0)
+            versions[name].append(_Line(sequence, start, line))
         start += len(line)
-    return Told([one for one in sessions if one.session_id not in erased], list(erased), aside)
+    sessions, aside = list[Trajectory](), list[Aside]()
+    for name, every in versions.items():
+        if name not in erased:
+            sessions += _newest(every, batch.file, aside=aside, masker=masker)
+    return Told(sessions, list(erased), aside)
+
+
+def _newest(
+    every: list[_Line], file: str, *, aside: list[Aside], masker: Masker
+) -> list[Trajectory]:
+    """A session at its highest sequence that can be read; none where none can.
+
+    Only that one is decoded and masked: the newest says all that those before it did, and a session
+    that is judged a thousand times leaves a thousand lines of growing length.
+    """
+    for line in sorted(every, key=lambda one: -one.sequence):
+        found = _session_of(line.text, file, start=line.start, masker=masker)
+        if not isinstance(found, Aside):
+            return [found]
+        aside.append(found)
+    return []
 
 
 def _session_of(line: bytes, file: str, *, start: int, masker: Masker) -> Trajectory | Aside:
