@@ -82,12 +82,17 @@ def _events(store: Store, session_id: str) -> list[AnyEvent]:
 
 
 @contextlib.contextmanager
-def opened(data_dir: Path, *, read_only: bool = False) -> Iterator[Store]:
-    """The store of a stopped gateway; UNAVAILABLE while one runs on it, unless only read."""
+def opened(
+    data_dir: Path, *, read_only: bool = False, instead: str = "use --gateway and a token, or "
+) -> Iterator[Store]:
+    """The store of a stopped gateway; UNAVAILABLE while one runs on it, unless only read.
+
+    `instead`: what else the command could be told, for commands that can.
+    """
     try:
         store = RocksStore(store_path(data_dir), read_only=read_only)
     except StoreBusy:
-        message = f"a gateway runs on {data_dir}: use --gateway and a token, or stop it first"
+        message = f"a gateway runs on {data_dir}: {instead}stop it first"
         raise _unavailable(message) from None
     except StoreError as problem:
         raise _unavailable(str(problem)) from None

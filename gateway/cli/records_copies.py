@@ -97,7 +97,10 @@ def import_records(
         settings = _settings(into, config)
         export = _store(source, option)
         manifest = manifest_at(export, work)
-        with opened(into) as store, out.progress("importing", total=manifest.sessions) as steps:
+        with (
+            opened(into, instead="") as store,
+            out.progress("importing", total=manifest.sessions) as steps,
+        ):
             target = _target(into, store, work=work, settings=settings)
             importing = Importing(export, target, work=work, tell=steps.advance)
             report = importing.run(manifest, SystemClock().now_ms())
@@ -125,7 +128,7 @@ def forget_records(
     with _working(out) as work:
         settings = _settings(data_dir, config)
         _check_log(data_dir)
-        with opened(data_dir) as store:
+        with opened(data_dir, instead="") as store:
             target = _target(data_dir, store, work=work, settings=settings)
             report = forget(target, sessions, now_ms=SystemClock().now_ms())
     lines = [f"{one}: deleted" for one in report.forgotten]

@@ -79,6 +79,7 @@ def test_records_of_another_gateway_answer_over_what_was_imported(tmp_path: Path
         assert (made["sessions"], made["erased"]) == (2, 1)
         busy = acp("import", str(second), "--into", str(here / "data"))
         assert (busy.exit_code, "runs on" in busy.stderr) == (5, True), busy.output
+        assert "--gateway" not in busy.stderr, "an option that it has not"
 
     assert import_told(first, there) == (3, 0, 0)
     assert import_told(second, there) == (1, 1, 0)
