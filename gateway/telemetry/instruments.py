@@ -6,7 +6,7 @@ A value may bring an example of itself, two texts that are held as they are and 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from prometheus_client import Metric
@@ -148,18 +148,26 @@ class Spreads(_Family[Spread]):
 
 
 class Labelled(Collector):
-    """Gauges by one label, asked for at each scrape; what is not there is not told."""
+    """Gauges, or a counter that others keep, by one label, asked for at each scrape; what is not
+    there is not told."""
 
     def __init__(
-        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, float]]
+        self,
+        name: str,
+        help_text: str,
+        *,
+        label: str,
+        read: Callable[[], Mapping[str, float]],
+        family: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
     ) -> None:
         self._name = name
         self._help = help_text
         self._label = label
         self._read = read
+        self._family = family
 
     def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(self._name, self._help, labels=(self._label,))
+        family = self._family(self._name, self._help, labels=(self._label,))
         for value, figure in list(self._read().items())[:CHILDREN_MAX]:
             family.add_metric((value,), figure)
         yield family
@@ -180,22 +188,4 @@ class Figures(Collector):
         for component, figures in list(self._read().items())[:CHILDREN_MAX]:
             for figure, value in figures.items():
                 family.add_metric((component, figure), value)
-        yield family
-
-
-class Tallies(Collector):
-    """A counter by one label whose values somebody else keeps, asked for at each scrape."""
-
-    def __init__(
-        self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, int]]
-    ) -> None:
-        self._name = name
-        self._help = help_text
-        self._label = label
-        self._read = read
-
-    def collect(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(self._name, self._help, labels=(self._label,))
-        for value, count in self._read().items():
-            family.add_metric((value,), count)
         yield family

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 from gateway.telemetry.instruments import (
@@ -19,7 +20,6 @@ from gateway.telemetry.instruments import (
     Labelled,
     Spread,
     Spreads,
-    Tallies,
 )
 
 # From the journal's 7 us append to a model server's minute.
@@ -262,7 +262,9 @@ class Metrics:
         self, name: str, help_text: str, *, label: str, read: Callable[[], dict[str, int]]
     ) -> None:
         """A counter by one label that somebody else keeps, such as spans_lost by why."""
-        self.registry.register(Tallies(f"acp_{name}", help_text, label=label, read=read))
+        self.registry.register(
+            Labelled(f"acp_{name}", help_text, label=label, read=read, family=CounterMetricFamily)
+        )
 
     def render(self, accept: str = "") -> tuple[str, bytes]:
         """Content type and body for GET /metrics; exemplars go to those that ask OpenMetrics."""
