@@ -127,7 +127,7 @@ def order_of_kills(each: int, chance: random.Random) -> list[str]:
 
 
 def kill_and_check(
-    launcher: Launcher, started: dict[str, Any], *, each: int, seed: int
+    launcher: Launcher, started: dict[str, Any], *, each: int, seed: int, with_records: bool
 ) -> Killings:
     killings = Killings(launcher, started, seed=seed)
     with serving(killings.stranger):
@@ -139,7 +139,8 @@ def kill_and_check(
             check_sessions(client, killings.ledger)
             check_registrations(client, killings.ledger)
             check_effects(client, killings)
-            check_records(client, killings.ledger)
+            if with_records:
+                check_records(client, killings.ledger)
         assert launcher.end(signal.SIGTERM) == 0
     data = launcher.folder / "data"
     check_lines(data, killings.ledger)
@@ -252,7 +253,8 @@ def tell_hits(killings: Killings) -> None:
 def test_a_kill_at_each_of_the_named_points(
     launcher: Launcher, start_components: Callable[..., dict[str, Any]]
 ) -> None:
-    killings = kill_and_check(launcher, start_components("counter"), each=1, seed=1)
+    started = start_components("counter")
+    killings = kill_and_check(launcher, started, each=1, seed=1, with_records=True)
     tell_hits(killings)
     assert all(killings.hits[point] >= 1 for point in POINTS)
 
@@ -261,6 +263,8 @@ def test_a_kill_at_each_of_the_named_points(
 def test_two_hundred_kills_at_named_points(
     launcher: Launcher, start_components: Callable[..., dict[str, Any]]
 ) -> None:
-    killings = kill_and_check(launcher, start_components("counter"), each=10, seed=2)
+    started = start_components("counter")
+    # What the records read are the lines that are checked here; 350 lives leave 350 batches.
+    killings = kill_and_check(launcher, started, each=10, seed=2, with_records=False)
     tell_hits(killings)
     assert all(killings.hits[point] >= 10 for point in POINTS)
