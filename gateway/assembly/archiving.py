@@ -4,15 +4,14 @@ A pass gets its order on standard input, where also the secrets of the store go;
 tells on standard output.
 """
 
-import asyncio
 import importlib.util
 import os
-import sys
 from typing import Final
 
 import msgspec
 
 from acp_spec.model.times import MS_PER_DAY, rfc3339
+from gateway.assembly.ordered_process import OrderedProcess, begun
 from gateway.config.credentials import CredentialUnavailable, resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.archive import Archive, ArchiveParts, Launch, Wish
@@ -113,44 +112,22 @@ def _missing(settings: Settings) -> str:
     return "" if all(importlib.util.find_spec(name) for name in needed) else HINT
 
 
-class _Pass:
-    """One process."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+class _Pass(OrderedProcess):
+    """One pass, as it goes on."""
 
     async def said(self) -> Said | None:
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
+        line = await self.line()
         return msgspec.json.decode(line, type=Said) if line else None
 
     def agree(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
 
-    async def wait(self) -> int:
-        return await self._process.wait()
-
-    def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
-
 
 def _launch(settings: Settings, name: str, *, clock: Clock) -> Launch:
     async def start(wish: Wish) -> _Pass:
         order = _order(settings, name, wish=wish, now_ms=clock.now_ms())
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            MODULE,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for the gateway: it ends this process in turn
-            limit=LINE_BYTES_MAX,
-        )
-        assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(order) + b"\n")
-        return _Pass(process)
+        return _Pass(await begun(MODULE, order, line_bytes_max=LINE_BYTES_MAX))
 
     return start
 

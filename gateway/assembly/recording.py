@@ -6,13 +6,13 @@ the gateway's go.
 
 import asyncio
 import secrets
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from gateway.assembly.archiving import RECORDS_FOLDER, archive_options, archive_url
+from gateway.assembly.ordered_process import OrderedProcess, begun
 from gateway.config.credentials import resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.outbox import Outbox
@@ -91,35 +91,26 @@ def _password(settings: Settings) -> str:
     return resolve_credential(credential, environ=os.environ) if credential is not None else ""
 
 
-class _Child:
-    """One process; `ready` before anything is asked."""
+class _Child(OrderedProcess):
+    """The records' process; `ready` before anything is asked."""
 
     def __init__(self, process: asyncio.subprocess.Process, key: str) -> None:
-        self._process = process
+        super().__init__(process)
         self._key = key
-        self.pid = process.pid
 
     async def ready(self) -> "Endpoint":
         from gateway.stores.records.endpoint import Endpoint
         from gateway.stores.records.order import Ready
 
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
+        line = await self.line()
         if not line:
-            raise EOFError(f"it ended with {await self._process.wait()}; the log says why")
+            raise EOFError(f"it ended with {await self.wait()}; the log says why")
         ready = msgspec.json.decode(line, type=Ready)
         return Endpoint(host="127.0.0.1", port=ready.port, password=self._key)
-
-    async def wait(self) -> int:
-        return await self._process.wait()
 
     def stop(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-
-    def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
 
 
 def _launch(settings: Settings) -> Launch:
@@ -142,16 +133,6 @@ def _launch(settings: Settings) -> Launch:
             archive_url=archive_url(settings),
             archive_options=archive_options(settings),
         )
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            MODULE,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for the gateway: it stops this process in turn
-        )
-        assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(order) + b"\n")
-        return _Child(process, key)
+        return _Child(await begun(MODULE, order), key)
 
     return start
