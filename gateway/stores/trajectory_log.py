@@ -38,6 +38,13 @@ class Line(NamedTuple):
     sequence: int
 
 
+class Erased(NamedTuple):
+    """What a tombstone tells: this session was erased, and the highest sequence that was there."""
+
+    session_id: str
+    sequence: int
+
+
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     """A line that tells every reader: this session was erased, forget all you have of it."""
 
@@ -56,16 +63,24 @@ class _Head(msgspec.Struct):
 _head = msgspec.json.Decoder(_Head)
 
 
+def said_by(line: bytes) -> Line | Erased | None:
+    """What a line tells, read once; None when it is neither trajectory nor tombstone."""
+    head = _read(line)
+    if head is None:
+        return None
+    return (Erased if head.erased_at else Line)(head.session_id, head.sequence)
+
+
 def head_of(line: bytes) -> Line | None:
     """Which session and sequence a line is about; None when the line is no trajectory."""
-    head = _read(line)
-    return None if head is None or head.erased_at else Line(head.session_id, head.sequence)
+    said = said_by(line)
+    return said if isinstance(said, Line) else None
 
 
-def erased_by(line: bytes) -> Line | None:
-    """The session a tombstone tells of, and the highest sequence that was there; else None."""
-    head = _read(line)
-    return Line(head.session_id, head.sequence) if head is not None and head.erased_at else None
+def erased_by(line: bytes) -> Erased | None:
+    """What the line tells if it is a tombstone; else None."""
+    said = said_by(line)
+    return said if isinstance(said, Erased) else None
 
 
 def is_blank(line: bytes) -> bool:

@@ -23,7 +23,7 @@ from gateway.stores.copies.log_lines import LogLine, LogLines
 from gateway.stores.copies.manifest import CopiedFile, ExportManifest, Form, Selection
 from gateway.stores.copies.writing import FileWriter
 from gateway.stores.records.log_tail import Place
-from gateway.stores.trajectory_log import erased_by, head_of, is_blank
+from gateway.stores.trajectory_log import Erased, erased_by, head_of, is_blank, said_by
 
 FILE_BYTES: Final = 256 << 20
 """Lines of one object, or a batch more."""
@@ -139,10 +139,10 @@ class Exporting:
     def _learn(self, line: LogLine) -> None:
         if is_blank(line.data):
             return
-        if (gone := erased_by(line.data)) is not None:
-            self._erased.add(gone.session_id)
+        head = said_by(line.data)
+        if isinstance(head, Erased):
+            self._erased.add(head.session_id)
             return
-        head = head_of(line.data)
         if head is None:
             self._unreadable += 1
             return
@@ -153,7 +153,7 @@ class Exporting:
             self._newest[head.session_id] = _Newest(order, is_wanted)
 
     def _is_wanted(self, line: LogLine) -> bool:
-        head = None if is_blank(line.data) else head_of(line.data)
+        head = head_of(line.data)
         if head is None or head.session_id in self._erased:
             return False
         newest = self._newest.get(head.session_id)

@@ -11,7 +11,7 @@ from gateway.stores.copies.log_lines import LogLines
 from gateway.stores.ports import Store, Table
 from gateway.stores.records.log_tail import Place
 from gateway.stores.tables import erasing_row, parse_sequence_row, session_row
-from gateway.stores.trajectory_log import Line, erased_by, head_of, is_blank
+from gateway.stores.trajectory_log import Erased, Line, said_by
 
 _DIGEST = 16
 _WAITS = b""
@@ -68,13 +68,13 @@ class Known:
         self.add(head, _digest(line))
 
     def _learn(self, line: bytes) -> None:
-        if is_blank(line):
+        said = said_by(line)
+        if said is None or said.session_id not in self._ids:
             return
-        gone, head = erased_by(line), head_of(line)
-        if gone is not None and gone.session_id in self._ids:
-            self._erased.add(gone.session_id)
-        if head is not None and head.session_id in self._ids:
-            self.add_line(head, line)
+        if isinstance(said, Erased):
+            self._erased.add(said.session_id)
+        else:
+            self.add_line(said, line)
 
     def _learn_of_store(self, store: Store, session_id: str) -> None:
         is_gone = store.get(Table.SESSION, session_row(session_id)) is not None

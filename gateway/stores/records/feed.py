@@ -21,7 +21,7 @@ from gateway.stores.records.log_tail import BATCH_BYTES_MAX, BATCH_LINES_MAX, Ba
 from gateway.stores.records.position import POSITION_FILE, PositionFile
 from gateway.stores.records.store import RecordStore
 from gateway.stores.records.tiers import OpenCold, Tiers, nothing_cold
-from gateway.stores.trajectory_log import erased_by, head_of, is_blank
+from gateway.stores.trajectory_log import Erased, head_of, is_blank, said_by
 from gateway.telemetry.masking import DEFAULT, Masker
 
 ASIDE_FILE = "quarantine.jsonl"
@@ -132,11 +132,11 @@ def read_lines(lines: Sequence[bytes], batch: Batch, *, masker: Masker = DEFAULT
     versions, erased = defaultdict[str, list[_Line]](list), dict[str, None]()
     start = batch.start
     for line in lines:
-        gone = None if is_blank(line) else erased_by(line)
-        if gone is not None:
-            erased[gone.session_id] = None
+        said = said_by(line)
+        if isinstance(said, Erased):
+            erased[said.session_id] = None
         elif not is_blank(line):
-            name, sequence = head_of(line) or (f"line {start}", 0)
+            name, sequence = said or (f"line {start}", 0)
             versions[name].append(_Line(sequence, start, line))
         start += len(line)
     sessions, aside = list[Trajectory](), list[Aside]()

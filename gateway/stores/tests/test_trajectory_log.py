@@ -15,6 +15,7 @@ from acp_spec.model.times import MS_PER_DAY
 from acp_spec.model.trajectory import SCHEMA_VERSION, Trajectory
 from gateway.stores.archive.marker import Left, mark
 from gateway.stores.trajectory_log import (
+    Erased,
     Line,
     TrajectoryLog,
     erased_by,
@@ -174,7 +175,7 @@ def test_a_tombstone_tells_every_reader_in_order_which_session_was_erased(tmp_pa
     log.close()
     lines = [line for file in log_files(tmp_path) for line in file.open("rb")]
     (at,) = (number for number, line in enumerate(lines) if erased_by(line))
-    assert erased_by(lines[at]) == Line(_session(1), 9)
+    assert erased_by(lines[at]) == Erased(_session(1), 9)
     assert head_of(lines[at]) is None
     assert lines.index(_line(2)) < at < lines.index(_line(3))
 
