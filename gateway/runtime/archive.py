@@ -16,6 +16,7 @@ import msgspec
 from acp_spec.bindings.errors import error
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure, Reason
+from gateway.runtime.lasting import broken_off
 from gateway.stores.archive.order import (
     Checked,
     Dropped,
@@ -151,9 +152,7 @@ class Archive:
         """End a pass that is under way; the next one goes on."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
-            keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await keeper
+            await broken_off(keeper)
         await self._end()
 
     def forget(self, session_id: str) -> None:

@@ -6,7 +6,6 @@ nothing is sent. The result is kept, counted, logged, and an error when it is no
 """
 
 import asyncio
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +27,7 @@ from gateway.governance.fallback_track import Standing, Terms, Track
 from gateway.runtime.clock import Clock
 from gateway.runtime.fallbacks import Fallbacks, answered, case_of, rules_of
 from gateway.runtime.kept_rows import kept_rows
-from gateway.runtime.lasting import lasting, survived
+from gateway.runtime.lasting import broken_off, lasting, survived
 from gateway.runtime.principal import DEFAULT_TENANT
 from gateway.runtime.workflows import Workflows
 from gateway.stores.durable import Durable
@@ -173,9 +172,7 @@ class Drills:
 
     async def close(self) -> None:
         if self._loop_task is not None:
-            self._loop_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._loop_task
+            await broken_off(self._loop_task)
 
     def tick(self) -> int:
         """Do the drills that are due, a few at a time; how many were tried. One that raises keeps

@@ -5,6 +5,7 @@ store's own end passes quietly: readiness tells of that.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from gateway.stores.errors import StoreError
@@ -38,3 +39,12 @@ async def lasting(
     while True:
         survived(look, loop=loop, failed=failed)
         await asyncio.sleep(every_s)
+
+
+async def broken_off(*tasks: asyncio.Task[None]) -> None:
+    """Cancel these loops and wait until each is over; a fault that ended one before is raised."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -18,7 +18,7 @@ from acp_spec.model.errors import AcpFailure, Code
 from acp_spec.model.ids import unit_interval
 from gateway.runtime.clock import Clock
 from gateway.runtime.connection import Connection
-from gateway.runtime.lasting import Failed, lasting, uncounted
+from gateway.runtime.lasting import Failed, broken_off, lasting, uncounted
 from gateway.runtime.registry import Registry
 from gateway.telemetry.logs import get_log
 
@@ -72,12 +72,7 @@ class Prober:
         self._loop_task = asyncio.get_running_loop().create_task(looks)
 
     async def close(self) -> None:
-        tasks = [*self._asking.values(), *([self._loop_task] if self._loop_task else [])]
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await broken_off(*self._asking.values(), *([self._loop_task] if self._loop_task else []))
 
     def doubt(self, component_id: str) -> None:
         """Look at its card at the next tick: its answers state that it is another version."""

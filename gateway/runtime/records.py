@@ -6,7 +6,6 @@ yet stays in the trajectory log. Nothing of its libraries is imported before the
 """
 
 import asyncio
-import contextlib
 import enum
 import importlib.util
 from collections.abc import Awaitable, Callable
@@ -18,6 +17,7 @@ import msgspec
 from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.enums import Boundary
 from acp_spec.model.errors import AcpFailure, Reason
+from gateway.runtime.lasting import broken_off
 from gateway.telemetry.logs import get_log
 
 if TYPE_CHECKING:
@@ -189,9 +189,7 @@ class Records:
         """Stop the process; what it was doing it does again at its next start."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
-            keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await keeper
+            await broken_off(keeper)
         await self._end()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_spec.model.errors import AcpFailure
+from gateway.runtime.lasting import broken_off
 from gateway.runtime.principal import LOCAL
 from gateway.runtime.reward_rules import RewardBook
 
@@ -33,9 +34,7 @@ class RewardFile:
 
     async def close(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await broken_off(self._task)
 
     async def _run(self) -> None:
         while True:
