@@ -58,7 +58,7 @@ SESSION, TOMBSTONE, BLANK, OTHER = "SESSION", "TOMBSTONE", "BLANK", "OTHER"
 
 
 class Said(NamedTuple):
-    """What a line is: its kind and the cells of its typed columns."""
+    """What a line is: its kind, and the cells that its head tells."""
 
     kind: str
     cells: Cells
@@ -75,7 +75,7 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 def read(line: bytes) -> Said:
-    """What one line says."""
+    """What one line's head says; the rest of it is decoded for a table only."""
     if line.isspace():
         return Said(BLANK, {})
     try:
@@ -87,11 +87,7 @@ def read(line: bytes) -> Said:
         "sequence": head.sequence,
         "schema_version": head.schema_version,
     }
-    if head.erased_at:
-        return Said(TOMBSTONE, cells)
-    with contextlib.suppress(UnreadableRecord):
-        cells |= _typed(read_record(line))
-    return Said(SESSION, cells)
+    return Said(TOMBSTONE if head.erased_at else SESSION, cells)
 
 
 def _typed(one: Trajectory) -> Cells:
@@ -132,6 +128,9 @@ class TableWriter:
     def add(self, line: bytes, *, offset: int, said: Said) -> None:
         """One line."""
         cells: Cells = {**said.cells, "offset": offset, "kind": said.kind}
+        if said.kind == SESSION:
+            with contextlib.suppress(UnreadableRecord):
+                cells |= _typed(read_record(line))
         try:
             cells["trajectory"] = line.decode()
         except UnicodeDecodeError:
