@@ -101,8 +101,10 @@ class Tiers:
 
     def _next_cold(self, place: Place) -> Batch | None:
         """Of the files that left: the one of the place, and those behind it."""
+        if place.offset == _END:
+            return None  # behind all of them: no reason to open a store that may be far away
         for file in self._open().files():
-            if order_of(file) < order_of(place.file) or place.offset == _END:
+            if order_of(file) < order_of(place.file):
                 continue
             if not self._thaw(file):
                 continue
