@@ -10,18 +10,16 @@ from typing import Final
 
 import msgspec
 
-from acp_spec.model.times import MS_PER_DAY, rfc3339
 from gateway.assembly.ordered_process import OrderedProcess, begun
 from gateway.config.credentials import CredentialUnavailable, resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.archive import Archive, ArchiveParts, Launch, Wish
 from gateway.runtime.clock import Clock
-from gateway.stores.archive.manifest import order_of
+from gateway.stores.archive.leaving import day_before, leaving
 from gateway.stores.archive.marker import left
 from gateway.stores.archive.object_store import is_directory
 from gateway.stores.archive.order import ArchiveOrder, Said
-from gateway.stores.records.position import progress_in
-from gateway.stores.trajectory_log import FOLDER, log_files
+from gateway.stores.trajectory_log import FOLDER
 from gateway.telemetry.metrics import Metrics
 
 MODULE: Final = "gateway.stores.archive.child"
@@ -35,7 +33,6 @@ LINE_BYTES_MAX: Final = 64 << 20
 """Of what a pass tells: a file of a million sessions that expires is named in one line."""
 
 HINT: Final = "the archive is an extra: pip install 'acp-decision-gateway[records]'"
-_DAY: Final = len("YYYY-MM-DD")
 
 
 def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchiveParts:
@@ -92,19 +89,12 @@ def is_due(settings: Settings, now_ms: int) -> bool:
     if not archive.enabled:
         return False
     told = left(log_dir)
-    if archive.keep_days and told.through and told.expired_before < _day(now_ms, archive.keep_days):
+    kept_from = day_before(now_ms, archive.keep_days)
+    if archive.keep_days and told.through and told.expired_before < kept_from:
         return True
-    last_day = _day(now_ms, archive.hot_days)
-    names = [path.relative_to(log_dir).as_posix() for path in log_files(log_dir)]
-    fed = progress_in(settings.data_dir / RECORDS_FOLDER)
-    return any(
-        name[:_DAY] <= last_day and (fed is None or order_of(name) < order_of(fed.at.file))
-        for name in names[:-1]
-    )
-
-
-def _day(now_ms: int, days_ago: int) -> str:
-    return rfc3339(now_ms - days_ago * MS_PER_DAY)[:_DAY]
+    last_day = day_before(now_ms, archive.hot_days)
+    records_dir = settings.data_dir / RECORDS_FOLDER
+    return bool(leaving(log_dir, records_dir, last_day=last_day).free)
 
 
 def _missing(settings: Settings) -> str:

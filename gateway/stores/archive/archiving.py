@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from acp_spec.model.ids import is_session_id, time_ms_of
-from acp_spec.model.times import MS_PER_DAY, rfc3339
+from acp_spec.model.times import rfc3339
 from gateway.stores.archive.cold_tier import ArchiveDamaged, ColdTier
+from gateway.stores.archive.leaving import day_before, leaving, written_on
 from gateway.stores.archive.manifest import Manifest, ManifestUnreadable, order_of
 from gateway.stores.archive.marker import Left, left, mark
 from gateway.stores.archive.object_store import sync_directory
@@ -27,14 +28,10 @@ from gateway.stores.archive.order import (
     Said,
     Trouble,
 )
-from gateway.stores.records.position import progress_in
-from gateway.stores.trajectory_log import log_files
 
 Tell = Callable[[Said], None]
 Agree = Callable[[], bool]
 """Waits until the gateway has dealt with what was told; False: it is gone, stop."""
-
-_DAY = len("YYYY-MM-DD")
 
 
 class Archiving:
@@ -68,7 +65,7 @@ class Archiving:
         if not ids:
             return
         hindered = set[str]()
-        for manifest in self._cold.manifests(_day_before(min(map(_opened_ms, ids)))):
+        for manifest in self._cold.manifests(_safely_before(min(map(_opened_ms, ids)))):
             if not manifest.holds(ids):
                 continue
             try:
@@ -82,18 +79,15 @@ class Archiving:
 
     def _move(self) -> int:
         """How many files are old enough but have to wait for the records."""
-        names = [path.relative_to(self._log).as_posix() for path in log_files(self._log)]
-        last_day = _day(self._order.now_ms - self._order.hot_days * MS_PER_DAY)
-        due = [name for name in names[:-1] if name[:_DAY] <= last_day]
-        fed = self._fed_before()
-        free = [name for name in due if fed is None or order_of(name) < fed]
-        for name in free:
+        last_day = day_before(self._order.now_ms, self._order.hot_days)
+        found = leaving(self._log, Path(self._order.records_dir), last_day=last_day)
+        for name in found.free:
             try:
                 self._move_one(name)
             except (ArchiveDamaged, ManifestUnreadable) as problem:
                 self._tell(Trouble(what=f"{name} stays where it is: {problem}"))
                 break  # files leave in their order: readers count on it
-        return len(due) - len(free)
+        return found.waiting
 
     def _move_one(self, name: str) -> None:
         path = self._log / name
@@ -121,11 +115,6 @@ class Archiving:
         """Whether the archive has this file as it stands: a pass was killed before it left."""
         return path.stat().st_size == manifest.raw_bytes and _sha256(path) == manifest.raw_sha256
 
-    def _fed_before(self) -> tuple[str, int, str] | None:
-        """The place in the order of files that the records have come to; None: never used."""
-        found = progress_in(Path(self._order.records_dir))
-        return None if found is None else order_of(found.at.file)
-
     def _mark(self, told: Left, *, through: str = "", expired_before: str = "") -> None:
         changed = msgspec.structs.replace(
             told,
@@ -140,9 +129,9 @@ class Archiving:
     # ---- retention -----------------------------------------------------------------------------
 
     def _expire(self) -> None:
-        before = _day(self._order.now_ms - self._order.keep_days * MS_PER_DAY)
+        before = day_before(self._order.now_ms, self._order.keep_days)
         for file in self._cold.files():
-            if file[:_DAY] >= before:
+            if written_on(file) >= before:
                 break
             manifest = self._cold.manifest(file)
             if manifest is None:
@@ -175,13 +164,9 @@ def _opened_ms(session_id: str) -> int:
     return time_ms_of(session_id) if is_session_id(session_id) else 0
 
 
-def _day(time_ms: int) -> str:
-    return rfc3339(max(0, time_ms))[:_DAY]
-
-
-def _day_before(time_ms: int) -> str:
+def _safely_before(time_ms: int) -> str:
     """A clock that was set back between two processes is no reason to miss a line."""
-    return _day(time_ms - MS_PER_DAY)
+    return day_before(time_ms, 1)
 
 
 def _sha256(path: Path) -> str:
