@@ -10,7 +10,7 @@ newest one (`gateway.stores.archive`). Everything here blocks: call it from a wo
 import contextlib
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -19,6 +19,7 @@ import msgspec
 from acp_spec.model.times import MS_PER_DAY, rfc3339
 from acp_spec.model.trajectory import SCHEMA_VERSION
 from gateway.stores.archive.marker import left
+from gateway.stores.archive.object_store import sync_directory
 
 FOLDER = "trajectories"
 """Name of the folder of trajectories inside a data directory."""
@@ -86,6 +87,14 @@ def erased_by(line: bytes) -> Erased | None:
 def is_blank(line: bytes) -> bool:
     """Where an erased session's line stood: blanks of the same length."""
     return line.isspace()
+
+
+def blanked(lines: Iterable[bytes], session_ids: frozenset[str]) -> Iterator[bytes]:
+    """The lines, with blanks of equal length where these sessions stand: offsets stay good."""
+    for line in lines:
+        head = head_of(line)
+        gone = head is not None and head.session_id in session_ids
+        yield b" " * (len(line) - 1) + b"\n" if gone else line
 
 
 def _read(line: bytes) -> _Head | None:
@@ -196,7 +205,7 @@ class TrajectoryLog:
             self._file = self._path.open("xb")
             self._size, self._opened_ms = 0, now_ms
             try:
-                _sync_directory(self._path.parent)
+                sync_directory(self._path.parent)
             except OSError:
                 self.close()
                 raise
@@ -250,7 +259,7 @@ def _next_path(directory: Path, now_ms: int) -> Path:
     folder = directory / max(_day(now_ms), _newest_day(directory), gone.day)
     if not folder.is_dir():
         folder.mkdir(parents=True)
-        _sync_directory(directory)
+        sync_directory(directory)
     numbers = [int(path.stem) for path in folder.glob("*.jsonl*") if path.stem.isdigit()]
     if folder.name == gone.day:
         numbers.append(int(Path(gone.through).stem))
@@ -294,19 +303,8 @@ def _blank(path: Path, session_id: str) -> None:
         return
     beside = path.with_suffix(_BESIDE)
     with beside.open("wb") as kept:
-        for line in _lines(path):
-            head = head_of(line)
-            is_erased = head is not None and head.session_id == session_id
-            kept.write(b" " * (len(line) - 1) + b"\n" if is_erased else line)
+        kept.writelines(blanked(_lines(path), frozenset((session_id,))))
         kept.flush()
         os.fsync(kept.fileno())
     beside.replace(path)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(path.parent)

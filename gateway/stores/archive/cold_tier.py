@@ -27,7 +27,8 @@ from gateway.stores.archive.manifest import (
     order_of,
 )
 from gateway.stores.archive.object_store import ObjectStore, StoreUnreachable
-from gateway.stores.archive.packing import Damaged, blanked, described, pack, rebuild, unpack
+from gateway.stores.archive.packing import Damaged, described, pack, rebuild, unpack
+from gateway.stores.trajectory_log import blanked
 
 FORMS: Final = 2
 """JSON lines and Parquet."""

@@ -6,7 +6,7 @@ every line, so that a damaged one is made again from the other.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,6 @@ import zstandard
 
 from gateway.stores.archive.manifest import LineOf, StoredObject
 from gateway.stores.archive.table import BLANK, SESSION, TOMBSTONE, TableWriter, lines_in, read
-from gateway.stores.trajectory_log import head_of
 
 LEVEL: Final = 9
 """Of zstd: 230 MB/s to 2.9 % of the size; 12 takes twice as long for 2.7 %, 3 gives 3.1 %."""
@@ -115,11 +114,3 @@ def rebuild(table: Path, target: Path, *, raw_sha256: str) -> None:
         raise Damaged(f"{table.name}: {problem}") from problem
     if digest.hexdigest() != raw_sha256:
         raise Damaged(f"{table.name}: not the lines that its manifest names")
-
-
-def blanked(lines: Iterable[bytes], session_ids: frozenset[str]) -> Iterator[bytes]:
-    """The lines, with blanks of equal length where these sessions stand: offsets stay good."""
-    for line in lines:
-        head = head_of(line)
-        gone = head is not None and head.session_id in session_ids
-        yield b" " * (len(line) - 1) + b"\n" if gone else line

@@ -17,6 +17,7 @@ import msgspec
 from acp_spec.model.trajectory import Trajectory
 from gateway.stores.archive.object_store import EXTRA, ExtraMissing
 from gateway.stores.forms import UnreadableRecord, read_record
+from gateway.stores.trajectory_log import is_blank
 
 if TYPE_CHECKING:
     import pyarrow
@@ -76,7 +77,7 @@ _heads = msgspec.json.Decoder(_Head)
 
 def read(line: bytes) -> Said:
     """What one line's head says; the rest of it is decoded for a table only."""
-    if line.isspace():
+    if is_blank(line):
         return Said(BLANK, {})
     try:
         head = _heads.decode(line)

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from gateway.stores.archive.manifest import order_of
 from gateway.stores.trajectory_log import log_files
 
 BATCH_LINES_MAX: Final = 512
@@ -26,7 +27,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def order(self) -> tuple[tuple[str, int, str], int]:
         """Smaller for what was written earlier."""
-        return _order(self.file), self.offset
+        return order_of(self.file), self.offset
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ def bytes_after(directory: Path, place: Place) -> int:
     waiting = 0
     for path in log_files(directory):
         name = _name(directory, path)
-        if _order(name) >= _order(place.file):
+        if order_of(name) >= order_of(place.file):
             waiting += path.stat().st_size - (place.offset if name == place.file else 0)
     return max(0, waiting)
 
@@ -77,7 +78,7 @@ def _from(directory: Path, place: Place) -> Iterator[tuple[str, int]]:
     newer = [
         name
         for name in (_name(directory, path) for path in log_files(directory))
-        if _order(name) > _order(place.file)
+        if order_of(name) > order_of(place.file)
     ]
     if newer and place.file and (directory / place.file).is_file():
         yield place.file, place.offset
@@ -102,9 +103,3 @@ def _end(path: Path, offset: int) -> int:
 
 def _name(directory: Path, path: Path) -> str:
     return path.relative_to(directory).as_posix()
-
-
-def _order(name: str) -> tuple[str, int, str]:
-    """The order in which files were written: by day, then by number."""
-    day, _, file = name.partition("/")
-    return day, len(file), file
