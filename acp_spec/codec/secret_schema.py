@@ -4,6 +4,7 @@ Whoever keeps or shows a payload for people masks what stands there. Local refer
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -17,6 +18,9 @@ SCHEMA_DEPTH_MAX: Final = 32
 PATHS_MAX: Final = 256
 """A schema that names itself in many places has paths without end."""
 
+SCHEMAS_KEPT: Final = 4_096
+"""Every call asks what its card's schemas declare, and they are always the same."""
+
 _WORDS: Final = (b"writeOnly", b"password", b"x-acp-secret", b"\\u")
 """A schema without any of them is not even read: most have none."""
 
@@ -27,6 +31,11 @@ def declared_secrets(schema: bytes) -> frozenset[KeyPath]:
     """The paths of a schema's secrets; what is no schema declares none."""
     if not any(word in schema for word in _WORDS):
         return frozenset()
+    return _declared_by(schema)
+
+
+@lru_cache(SCHEMAS_KEPT)
+def _declared_by(schema: bytes) -> frozenset[KeyPath]:
     try:
         root: object = msgspec.json.decode(schema)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -77,14 +86,8 @@ def _at(root: Schema, reference: str) -> object:
     return found
 
 
-def pointer_of(payload: str, path: KeyPath) -> str:
-    """A path as the JSON Pointer that records carry: `/arguments/card/pin`."""
-    parts = (part.replace("~", "~0").replace("/", "~1") for part in (payload, *path))
-    return "".join(f"/{part}" for part in parts)
-
-
 def path_of(pointer: str) -> tuple[str, KeyPath]:
-    """The payload and the path of such a pointer."""
+    """The payload and the path of a JSON Pointer that records carry: `/arguments/card/pin`."""
     payload, *path = (
         part.replace("~1", "/").replace("~0", "~") for part in pointer.removeprefix("/").split("/")
     )

@@ -6,8 +6,9 @@ along with the call, so that whoever shows its record masks it, also when the ca
 """
 
 from acp_spec.bindings.errors import error
+from acp_spec.codec.json_text import path_to_pointer
 from acp_spec.codec.schema_check import mismatch
-from acp_spec.codec.secret_schema import declared_secrets, pointer_of
+from acp_spec.codec.secret_schema import declared_secrets
 from acp_spec.model.card import Action
 from acp_spec.model.enums import Boundary, SideEffect
 from acp_spec.model.errors import AcpError, Reason
@@ -47,7 +48,7 @@ def secret_paths(action: Action | None) -> tuple[str, ...]:
         return ()
     schemas = (("arguments", action.input_schema), ("output", action.output_schema))
     return tuple(
-        pointer_of(payload, path)
+        path_to_pointer((payload, *path))
         for payload, schema in schemas
         for path in sorted(declared_secrets(bytes(schema)))
     )
