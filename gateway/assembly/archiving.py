@@ -50,18 +50,18 @@ def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchivePart
 def watch_archive(metrics: Metrics, archive: Archive) -> None:
     """Gauges that are read when somebody scrapes."""
     reads = {
-        "archive_files": ("Files in the archive", lambda: archive.status.files),
+        "archive_files": ("Files in the archive", lambda: archive.counted.files),
         "archive_erasing": (
             "Deletions that have not reached the archive yet",
-            lambda: archive.status.erasing,
+            lambda: archive.erasing,
         ),
         "archive_waiting_files": (
             "Files old enough to leave the log that the records have not got yet",
-            lambda: archive.status.waiting,
+            lambda: archive.counted.waiting,
         ),
         "archive_failed_passes": (
             "Passes in a row that did not end well",
-            lambda: archive.status.tries,
+            lambda: archive.counted.tries,
         ),
     }
     for name, (text, read) in reads.items():

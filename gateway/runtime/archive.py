@@ -139,9 +139,17 @@ class Archive:
     @property
     def status(self) -> ArchiveStatus:
         """How it stands."""
-        return msgspec.structs.replace(
-            self._status, state=self._state(), erasing=len(self._pending())
-        )
+        return msgspec.structs.replace(self.counted, erasing=self.erasing)
+
+    @property
+    def counted(self) -> ArchiveStatus:
+        """The same but for `erasing`, which takes a look into the store."""
+        return msgspec.structs.replace(self._status, state=self._state())
+
+    @property
+    def erasing(self) -> int:
+        """Deletions that have not reached the archive yet."""
+        return len(self._pending())
 
     def start(self) -> None:
         """Begin to look; a second call changes nothing."""
