@@ -42,9 +42,6 @@ TROUBLES_MAX: Final = 20
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 1.0, 300.0
 """Deletions are tried again soon; a store that is away for long is asked each five minutes."""
 
-STOP_S: Final = 5.0
-"""A pass has no state to save: it is ended, and the next one goes on."""
-
 log = get_log("gateway.archive")
 
 

@@ -45,7 +45,6 @@ class ArchiveDamaged(ValueError):
         more = f" and {len(ids) - NAMED_MAX} more" if len(ids) > NAMED_MAX else ""
         named = ", ".join(ids[:NAMED_MAX]) + more
         super().__init__(f"archived file {manifest.file} is damaged ({why}); it holds {named}")
-        self.manifest = manifest
 
 
 class ColdTier:
@@ -173,8 +172,8 @@ class ColdTier:
         self._store.delete(manifest_name(self.gateway_id, manifest.file))
         self._delete_objects(manifest)
 
-    def sweep(self) -> int:
-        """Take away what no manifest names: what a pass left that was killed. How many went."""
+    def sweep(self) -> None:
+        """Take away what no manifest names: what a pass left that was killed."""
         beside: dict[str, list[str]] = {}
         with_manifest = set[str]()
         for name in self._names():
@@ -190,7 +189,6 @@ class ColdTier:
         ]
         for name in orphans:
             self._store.delete(name)
-        return len(orphans)
 
     # ---- inside --------------------------------------------------------------------------------
 

@@ -64,11 +64,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     written_at: str
     sessions: tuple[LineOf, ...]
 
-    @property
-    def date(self) -> str:
-        """The day on which the file was written."""
-        return self.file.partition("/")[0]
-
     def holds(self, session_ids: frozenset[str]) -> bool:
         """Whether a line of one of them stands in the file."""
         return any(one.session_id in session_ids for one in self.sessions)

@@ -7,8 +7,8 @@ class ArchiveOrder(msgspec.Struct, frozen=True, kw_only=True):
     """On standard input: no secret is in an argument list. `now_ms`: the gateway's clock.
 
     `hot_days`, `keep_days`: whole days after the day on which a file was written; `keep_days` 0:
-    for ever. `erase`: sessions whose content must go. `sweep`: look for what a killed pass left.
-    `check`: read all of the archive and heal what can be.
+    for ever. `erase`: sessions whose content must go. `check`: read all of the archive and heal
+    what can be.
     """
 
     log_dir: str
@@ -23,7 +23,6 @@ class ArchiveOrder(msgspec.Struct, frozen=True, kw_only=True):
     erase: tuple[str, ...] = ()
     check: bool = False
     lock_wait_s: float = 30.0
-    log_level: str = "info"
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True, tag="moved"):
