@@ -5,9 +5,7 @@ cores and pyarrow takes memory, so both are here, at the lowest priority, and on
 there is something to do. The kernel ends it with its parent.
 """
 
-import ctypes
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Final
@@ -19,11 +17,11 @@ from gateway.stores.archive.cold_tier import ColdTier
 from gateway.stores.archive.manifest import ManifestUnreadable
 from gateway.stores.archive.object_store import ExtraMissing, open_store
 from gateway.stores.archive.order import ArchiveOrder, Said, Trouble
+from gateway.stores.dying import die_with_parent
 from gateway.stores.records.lock import StoreHeld, hold
 
 EXIT_OK, EXIT_FAILED, EXIT_HELD, EXIT_NO_EXTRA = 0, 1, 6, 7
 SCRATCH: Final = "scratch"
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> int:
@@ -75,9 +73,7 @@ def _agreed() -> bool:
 def _give_way() -> None:
     """Last in line for the processor, and dead with the parent."""
     os.nice(19)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "prctl"):
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ store from the trajectory log - or feeds a cluster, and only tells how that goes
 """
 
 import contextlib
-import ctypes
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from gateway.stores.dying import die_with_parent
 from gateway.stores.records.embedded import Engine, EngineError
 from gateway.stores.records.endpoint import Endpoint, endpoint_of
 from gateway.stores.records.feeding import Feeding
@@ -29,7 +28,6 @@ from gateway.telemetry.masking import Masker
 EXIT_OK, EXIT_HELD, EXIT_NO_EXTRA = 0, 6, 7
 STORE_FOLDER: Final = "store"
 MISSING: Final = "the records need: pip install 'acp-decision-gateway[records]'"
-_PR_SET_PDEATHSIG: Final = 1
 NICE: Final = 10
 """A tenth of the weight of a gateway and its components, where they want the same core."""
 _THREADS: Final = Path("/proc/self/task")
@@ -40,7 +38,7 @@ log = get_log(__name__)
 
 def main() -> int:
     """The process's exit code."""
-    _die_with_parent()
+    die_with_parent()
     line = sys.stdin.buffer.readline()
     if not line:
         return EXIT_OK  # the parent was gone before it said anything
@@ -96,13 +94,6 @@ def _runner(engine: Engine | None) -> Run:
         )
 
     return run
-
-
-def _die_with_parent() -> None:
-    """The kernel kills this process when its parent is gone, also when it is stopped itself."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if hasattr(libc, "prctl"):
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _yield_to_others() -> None:
