@@ -14,6 +14,7 @@ import msgspec
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.sdk.cli import Output
 from gateway.stores.records.embedded import quoted
+from gateway.stores.records.lineage_question import names_it
 from gateway.stores.records.sample_rows import (
     CallRow,
     PartRow,
@@ -183,8 +184,7 @@ def _within(window: "Window", column: str) -> str:
     if window.tenant:
         bounds.append(f"tenant = {quoted(window.tenant)}")
     if window.workflow:
-        named = f"workflow = {quoted(window.workflow)}"
-        bounds.append(f"({named} OR startsWith(workflow, {quoted(window.workflow + '@')}))")
+        bounds.append(names_it("workflow", window.workflow, ends="@"))
     return f"({' AND '.join(bounds)})"
 
 

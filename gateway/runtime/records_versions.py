@@ -14,6 +14,7 @@ from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.ids import is_session_id
 from gateway.engine.states import parse_version, version_met
+from gateway.stores.records.embedded import among
 
 if TYPE_CHECKING:
     from gateway.stores.records.reach import Answer
@@ -37,8 +38,7 @@ async def must_have(records: Asked, min_versions: Mapping[str, str]) -> None:
     if not min_versions:
         return
     least = _parsed(min_versions)
-    listed = ", ".join(f"'{name}'" for name in least)
-    sql = f"SELECT session_id, state_version FROM v_sessions WHERE session_id IN ({listed})"
+    sql = f"SELECT session_id, state_version FROM v_sessions WHERE {among(least)}"
     answer = await records.query(sql, rows=SESSIONS_MAX)
     there = dict(msgspec.json.decode(answer.data, type=list[tuple[str, str]]))
     behind = [

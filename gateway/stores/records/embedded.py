@@ -7,7 +7,7 @@ Settings stay on the connection they were made on, so each serves only statement
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, Self, cast
 
@@ -128,3 +128,8 @@ def quoted(text: str) -> str:
     """A text as a literal of SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def among(ids: Iterable[str]) -> str:
+    """The condition that a row is of one of these sessions."""
+    return f"session_id IN ({', '.join(map(quoted, ids))})"

@@ -71,9 +71,9 @@ def _conditions(wanted: WantedLineage, tenant: str) -> Iterator[str]:
     if wanted.component:
         yield _by_component(wanted.component)
     if wanted.workflow:
-        yield _is_named("workflow", wanted.workflow, ends="@")
+        yield names_it("workflow", wanted.workflow, ends="@")
     if wanted.policy:
-        one = _is_named("p", wanted.policy, ends="@#")
+        one = names_it("p", wanted.policy, ends="@#")
         yield f"arrayExists(p -> {one}, mapValues(policies))"
     if wanted.input_sha256:
         yield f"input_sha256 = {quoted(wanted.input_sha256)}"
@@ -96,7 +96,7 @@ def _by_id(name: str, tenant: str) -> str:
 
 def _by_component(component: str) -> str:
     name, _, version = component.partition("@")
-    intended = _is_named("p", component, ends="@")
+    intended = names_it("p", component, ends="@")
     served = f"has(call_components, {quoted(name)})"
     if version:
         served = (
@@ -106,7 +106,7 @@ def _by_component(component: str) -> str:
     return f"(arrayExists(p -> {intended}, mapValues(intended)) OR {served})"
 
 
-def _is_named(column: str, wanted: str, *, ends: Sequence[str]) -> str:
+def names_it(column: str, wanted: str, *, ends: Sequence[str]) -> str:
     """Equal, or longer by a whole part; `is_named` says the same of a text."""
     longer = (f"startsWith({column}, {quoted(wanted + end)})" for end in ends)
     return f"({' OR '.join((f'{column} = {quoted(wanted)}', *longer))})"

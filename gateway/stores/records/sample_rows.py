@@ -28,7 +28,7 @@ from acp_spec.model.trajectory import (
     Trajectory,
 )
 from gateway.stores.records.columns import PAYLOAD_BYTES_MAX
-from gateway.stores.records.embedded import quoted
+from gateway.stores.records.embedded import among
 
 _NO_INPUT: Final = hashlib.sha256(b"").hexdigest()
 _SOMEBODYS_RULES: Final = RulesRef(name="recorded", version="0", digest="")
@@ -94,7 +94,7 @@ def sessions_sql(ids: Sequence[str]) -> str:
         "SELECT session_id, lineage_id, tenant, workflow, workflow_sha256, status, fell_back,"
         " fallback_rule, twin_of, succeeded, toString(toUnixTimestamp64Milli(opened_at)),"
         " toString(toUnixTimestamp64Milli(ended_at)), sub_goals, reward_names, reward_values,"
-        f" input_sha256, input FROM v_sessions WHERE {_among(ids)}"
+        f" input_sha256, input FROM v_sessions WHERE {among(ids)}"
     )
 
 
@@ -105,7 +105,7 @@ def calls_sql(ids: Sequence[str]) -> str:
         " component_version, action, error_code, error_reason, reused,"
         " toString(toUnixTimestamp64Milli(sent_at)), toString(toUnixTimestamp64Milli(ended_at)),"
         " toString(arguments_bytes), arguments, toString(output_bytes), output"
-        f" FROM v_calls WHERE {_among(ids)} ORDER BY session_id, position"
+        f" FROM v_calls WHERE {among(ids)} ORDER BY session_id, position"
     )
 
 
@@ -113,12 +113,8 @@ def parts_sql(ids: Sequence[str]) -> str:
     """Qualities by reward rules."""
     return (
         "SELECT session_id, channel, value FROM v_rewards"
-        f" WHERE channel IN ('SESSION', 'LONG_TERM') AND {_among(ids)}"
+        f" WHERE channel IN ('SESSION', 'LONG_TERM') AND {among(ids)}"
     )
-
-
-def _among(ids: Sequence[str]) -> str:
-    return f"session_id IN ({', '.join(map(quoted, ids))})"
 
 
 def is_cut(session: SessionRow, calls: Iterable[CallRow]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from gateway.stores.records.embedded import quoted
+from gateway.stores.records.embedded import among, quoted
 from gateway.stores.records.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ class RecordStore:
 
     def versions(self, ids: Sequence[str]) -> dict[str, int]:
         """The highest sequence of each session that is there; -1 for one that was erased."""
-        among = _in(ids)
+        where = among(ids)
         rows = self._rows(
-            f"SELECT session_id, toInt64(sequence) FROM sessions WHERE {among}"
-            f" UNION ALL SELECT session_id, toInt64(-1) FROM erased WHERE {among}"
+            f"SELECT session_id, toInt64(sequence) FROM sessions WHERE {where}"
+            f" UNION ALL SELECT session_id, toInt64(-1) FROM erased WHERE {where}"
             f" SETTINGS {_ONE_THREAD}"
         )
         found: dict[str, int] = {}
@@ -106,7 +106,7 @@ class RecordStore:
         """Every row of these sessions; a row that is there twice comes twice."""
         parts = (
             f"SELECT {quoted(table)}, session_id, toString(row_key), toString(row_hash)"
-            f" FROM {_whole(table)} WHERE {_in(ids)}"
+            f" FROM {_whole(table)} WHERE {among(ids)}"
             for table in TABLES
         )
         rows = self._rows(" UNION ALL ".join(parts))
@@ -115,7 +115,8 @@ class RecordStore:
     def digests(self, ids: Sequence[str]) -> dict[str, Digest]:
         """What `held` says of each session, in one value."""
         parts = (
-            f"SELECT session_id, row_hash FROM {_whole(table)} WHERE {_in(ids)}" for table in TABLES
+            f"SELECT session_id, row_hash FROM {_whole(table)} WHERE {among(ids)}"
+            for table in TABLES
         )
         rows = self._rows(
             "SELECT session_id, toString(count()), toString(sum(row_hash)) FROM"
@@ -152,7 +153,7 @@ class RecordStore:
         rows = b"".join(msgspec.json.encode({"session_id": one}) + b"\n" for one in ids)
         with _translated():
             self._client.raw_insert("erased", insert_block=rows, fmt="JSONEachRow")
-        self._mutate(*(f"ALTER TABLE {table} DELETE WHERE {_in(ids)}" for table in TABLES))
+        self._mutate(*(f"ALTER TABLE {table} DELETE WHERE {among(ids)}" for table in TABLES))
 
     def drop_damaged(self) -> int:
         """Take out parts that do not hold what they say; how many. What they held is missing then.
@@ -282,10 +283,6 @@ def _translated() -> "Iterator[None]":
         code = getattr(problem, "code", None)
         kind = RowsRefused if code in _REFUSED_CODES else RecordsDown
         raise kind(str(problem)) from problem
-
-
-def _in(ids: Sequence[str]) -> str:
-    return f"session_id IN ({', '.join(map(quoted, ids))})"
 
 
 def _whole(table: str) -> str:
