@@ -78,6 +78,11 @@ export function exactly(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
+/** An enum's name as words: NOT_CHECKABLE as `not checkable`. */
+export function words(name: string): string {
+  return name.toLowerCase().replaceAll("_", " ");
+}
+
 // Controls but tab and line ends, format characters (overrides, marks, tags), halves of pairs.
 const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 

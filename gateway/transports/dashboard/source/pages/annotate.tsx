@@ -3,13 +3,14 @@
 // restart or another screen goes on where the reviewer was. Every act has a key.
 import { useRef, useState } from "preact/hooks";
 import { count, moment, readable, visible } from "../figures";
-import { KeyList, useKeys, type Key } from "../parts/keys";
+import { clamp, KeyList, useKeys, type Key } from "../parts/keys";
 import { Claims, type ClaimPlace } from "../parts/review_claims";
 import { useDesk, type Desk } from "../parts/review_desk";
 import { Queue, WhyThis } from "../parts/review_queue";
 import { ScoreForm, SCORES } from "../parts/review_score";
 import type { ReviewQueue, ReviewView } from "../review_shapes";
 import { useAnswer, type Answer } from "../shell/answer";
+import { href } from "../shell/location";
 import type { PageProps } from "../shell/routes";
 import { Answered, Loading, Nothing, Refused } from "../shell/states";
 
@@ -139,7 +140,7 @@ function Session({ view }: { view: ReviewView }) {
       <div class="panel-head">
         <h2>{view.workflow}</h2>
         <span class="small muted mono">
-          <a href={`#/sessions/${encodeURIComponent(view.session_id)}`}>{view.session_id}</a>, ended{" "}
+          <a href={href(["sessions", view.session_id])}>{view.session_id}</a>, ended{" "}
           {moment(Date.parse(view.ended_at))}
         </span>
       </div>
@@ -185,8 +186,4 @@ function Uncovered({ view }: { view: ReviewView }) {
 function firstUnopened(view: ReviewView): ClaimPlace {
   const found = (view.claims ?? []).findIndex((one) => one.sources?.some((source) => !source.opened));
   return { claim: Math.max(0, found), isMoved: false };
-}
-
-function clamp(at: number, length: number): number {
-  return Math.max(0, Math.min(length - 1, at));
 }

@@ -1,9 +1,9 @@
 // One component: is it slow or are its callers waiting, does it fail, do sessions fall back because
 // of it, and is what it takes part in any good? By version and by action.
 import { ABSENT, count, percent } from "../figures";
-import { Figure } from "../parts/figure";
+import { Figure, known } from "../parts/figure";
 import { JudgedFigures } from "../parts/judged";
-import { AttemptCells, ErrorTable, Table } from "../parts/tables";
+import { AttemptCells, COMPONENT_COLUMNS, ErrorTable, Table } from "../parts/tables";
 import { Trends } from "../parts/trends";
 import { refreshMs, WindowChoice, windowOf } from "../parts/window";
 import type { ComponentAnswer } from "../shapes";
@@ -34,10 +34,7 @@ function Seen({ data }: { data: ComponentAnswer }) {
     <>
       <section class="figures" aria-label="Quality and operation">
         <JudgedFigures judged={data.judged} />
-        <Figure
-          name="Fell back because of it"
-          value={blame?.fallback_rate === undefined ? undefined : percent(blame.fallback_rate)}
-        >
+        <Figure name="Fell back because of it" value={known(blame?.fallback_rate, percent)}>
           {blame && `${count(blame.fallbacks ?? 0)} of ${count(blame.sessions ?? 0)} sessions`}
         </Figure>
       </section>
@@ -55,14 +52,12 @@ function Seen({ data }: { data: ComponentAnswer }) {
   );
 }
 
-const FIGURES = ["Attempts", "Failed", "Waiting p95", "Service p95"];
-
 function Versions({ data }: { data: ComponentAnswer }) {
   const rows = data.versions ?? [];
   return (
     <Table
       title="Versions"
-      columns={["Version", ...FIGURES]}
+      columns={["Version", ...COMPONENT_COLUMNS]}
       empty={rows.length === 0 && "It was not called in this time. Choose a longer one above."}
     >
       {rows.map((row) => (
@@ -80,7 +75,7 @@ function Actions({ data }: { data: ComponentAnswer }) {
   return (
     <Table
       title="Actions"
-      columns={["Action", ...FIGURES]}
+      columns={["Action", ...COMPONENT_COLUMNS]}
       empty={rows.length === 0 && "No action of it was called in this time."}
     >
       {rows.map((row) => (

@@ -2,7 +2,7 @@
 // was said of it. A trace's or a call's id leads to its runs.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { duration, moment, visible } from "../figures";
+import { ABSENT, duration, moment, visible } from "../figures";
 import { Table } from "../parts/tables";
 import type { LineageAttempt, LineageCall, LineageRun } from "../shapes_lineage";
 import { useAnswer } from "../shell/answer";
@@ -194,7 +194,7 @@ function Calls({ calls }: { calls: LineageCall[] }) {
           <tr key={`${call.call_id} ${attempt.attempt}`}>
             <th scope="row">{visible(placeOf(call))}</th>
             <td class="mono">{call.call_id.slice(0, 12)}</td>
-            <td>{attempt.attempt || "–"}</td>
+            <td>{attempt.attempt || ABSENT}</td>
             <td>{visible(`${attempt.component ?? "nobody"} ${attempt.instance ?? ""}`)}</td>
             <td>
               {call.reused_from
@@ -238,7 +238,7 @@ function Judged({ run }: { run: LineageRun }) {
             <td>{visible(feedback.target?.call_id || feedback.target?.step || "session")}</td>
             <td>{visible(feedback.author ?? "")}</td>
             <td class="isolated">{visible(feedback.comment ?? "")}</td>
-            <td class="number">{feedback.score ?? "–"}</td>
+            <td class="number">{feedback.score ?? ABSENT}</td>
           </tr>
         ))}
       </Table>

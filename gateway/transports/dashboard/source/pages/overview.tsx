@@ -2,7 +2,7 @@
 // workflows and components, each a way down. Refreshes itself while somebody looks.
 import { useState } from "preact/hooks";
 import { bytes, count, decimal, duration, moment, percent } from "../figures";
-import { Figure } from "../parts/figure";
+import { Figure, known } from "../parts/figure";
 import { ComponentTable, WorkflowTable, type Window } from "../parts/tables";
 import { Trends } from "../parts/trends";
 import { refreshMs, WindowChoice, windowOf, windowValue } from "../parts/window";
@@ -145,8 +145,4 @@ function Signals({ data, window }: { data: OverviewAnswer; window: Window }) {
 
 function computed(atMs: number | undefined): string {
   return atMs === undefined ? "being computed" : `computed ${moment(atMs)}`;
-}
-
-function known(value: number | undefined, format: (value: number) => string): string | undefined {
-  return value === undefined ? undefined : format(value);
 }

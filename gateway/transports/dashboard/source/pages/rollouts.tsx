@@ -1,6 +1,6 @@
 // Every rollout: where it stands, what its stage still waits for, the evidence of each metric now,
 // and what was known when it left each stage before.
-import { ABSENT, count, decimal, duration, moment, percent, visible } from "../figures";
+import { ABSENT, count, decimal, duration, moment, percent, visible, words } from "../figures";
 import type { RolloutView, StageReport, Verdict } from "../operate_shapes";
 import { useAnswer } from "../shell/answer";
 import { href } from "../shell/location";
@@ -45,9 +45,7 @@ function Rollout({ one }: { one: RolloutView }) {
     <section class="panel rollout" aria-label={`Rollout ${one.rollout_id}`}>
       <div class="panel-head">
         <h2>{`${subject.name} ${from}${subject.candidate}`}</h2>
-        <span class={`mark ${TONES[one.status] ?? "muted"}`}>
-          {one.status.toLowerCase().replace("_", " ")}
-        </span>
+        <span class={`mark ${TONES[one.status] ?? "muted"}`}>{words(one.status)}</span>
         <span class="small muted">
           {one.rollout_id}, begun {moment(Date.parse(one.started_at))}
         </span>

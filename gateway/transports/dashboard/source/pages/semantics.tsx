@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { count, moment, percent, visible } from "../figures";
 import type { ReviewedWorkflow, UnknownValue } from "../operate_shapes";
-import { KeyList, useKeys, type Key } from "../parts/keys";
+import { clamp, KeyList, useKeys, type Key } from "../parts/keys";
 import { Table } from "../parts/tables";
 import { asRefusal, useAnswer } from "../shell/answer";
 import { ask, type Refusal } from "../shell/ask";
@@ -102,8 +102,7 @@ function Values({ data, done }: { data: ReviewedWorkflow; done: (said: string) =
       return means === undefined || means === "" ? others : { ...others, [keyOf(one)]: means };
     });
   };
-  const move = (by: number): void =>
-    setAt((now) => Math.max(0, Math.min(values.length - 1, now + by)));
+  const move = (by: number): void => setAt((now) => clamp(now + by, values.length));
   const send = async (): Promise<void> => {
     if (isBusy || Object.keys(chosen).length === 0) return;
     setBusy(true);

@@ -1,7 +1,7 @@
 // Which sessions? Filters and place stand in the address, so a link shows the same; pages go by key,
 // newest first, so that the hundred-thousandth costs what the first does.
 import { useState } from "preact/hooks";
-import { ABSENT, count, decimal, duration, exactly, moment } from "../figures";
+import { ABSENT, count, decimal, duration, exactly, moment, words } from "../figures";
 import { ReviewTag, Status } from "../parts/status";
 import { Table } from "../parts/tables";
 import type { SessionItem, SessionsAnswer } from "../shapes";
@@ -67,8 +67,8 @@ function FilterForm({ given, again }: { given: Filters; again: () => void }) {
           <input type="text" spellcheck={false} autocomplete="off" {...field(name)} />
         </label>
       ))}
-      <Choice name="Status" words={STATUSES} {...field("status")} />
-      <Choice name="Review" words={REVIEWS} {...field("review")} />
+      <Choice name="Status" options={STATUSES} {...field("status")} />
+      <Choice name="Review" options={REVIEWS} {...field("review")} />
       <label>
         Opened since
         <input type="datetime-local" step="1" {...time("since")} />
@@ -87,20 +87,20 @@ function FilterForm({ given, again }: { given: Filters; again: () => void }) {
 
 interface ChoiceProps {
   name: string;
-  words: string[];
+  options: string[];
   value: string;
   onInput: (event: { currentTarget: { value: string } }) => void;
 }
 
-function Choice({ name, words, value, onInput }: ChoiceProps) {
+function Choice({ name, options, value, onInput }: ChoiceProps) {
   return (
     <label>
       {name}
       <select value={value} onInput={onInput}>
         <option value="">any</option>
-        {words.map((word) => (
-          <option key={word} value={word}>
-            {word.toLowerCase().replace("_", " ")}
+        {options.map((one) => (
+          <option key={one} value={one}>
+            {words(one)}
           </option>
         ))}
       </select>

@@ -1,6 +1,13 @@
 // One workflow: which of its versions is worse, which of its components, and why its sessions fail.
 import { JudgedFigures } from "../parts/judged";
-import { ComponentTable, ErrorTable, Table, WorkflowCells, type Window } from "../parts/tables";
+import {
+  ComponentTable,
+  ErrorTable,
+  Table,
+  WORKFLOW_COLUMNS,
+  WorkflowCells,
+  type Window,
+} from "../parts/tables";
 import { Trends } from "../parts/trends";
 import { refreshMs, WindowChoice, windowOf, windowValue } from "../parts/window";
 import type { WorkflowAnswer } from "../shapes";
@@ -52,7 +59,7 @@ function Versions({ data, window }: { data: WorkflowAnswer; window: Window }) {
   return (
     <Table
       title="Versions"
-      columns={["Version", "Ended", "Success", "p50", "p95", "Fell back", "In review"]}
+      columns={["Version", ...WORKFLOW_COLUMNS]}
       empty={rows.length === 0 && "No session of it ended in this time. Choose a longer one above."}
     >
       {rows.map((row) => (

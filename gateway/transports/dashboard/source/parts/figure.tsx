@@ -10,6 +10,11 @@ interface FigureProps {
   children?: ComponentChildren;
 }
 
+/** A figure's value: formatted, or undefined where it is not known. */
+export function known(value: number | undefined, format: (value: number) => string): string | undefined {
+  return value === undefined ? undefined : format(value);
+}
+
 export function Figure({ name, value, absent = "no data yet", tone, children }: FigureProps) {
   return (
     <dl class="figure">

@@ -2,20 +2,16 @@
 // second always known. An absent quality is no bad one, and is never shown as 0.
 import { count, decimal, percent } from "../figures";
 import type { Judged } from "../shapes";
-import { Figure } from "./figure";
+import { Figure, known } from "./figure";
 
 export function JudgedFigures({ judged }: { judged: Judged }) {
   const ended = judged.ended ?? 0;
   return (
     <>
-      <Figure name="Succeeded" value={judged.operational === undefined ? undefined : percent(judged.operational)}>
+      <Figure name="Succeeded" value={known(judged.operational, percent)}>
         of {count(ended)} that ended
       </Figure>
-      <Figure
-        name="Quality, mean"
-        value={judged.quality === undefined ? undefined : decimal(judged.quality)}
-        absent="nobody judged"
-      >
+      <Figure name="Quality, mean" value={known(judged.quality, decimal)} absent="nobody judged">
         {ended > 0 && `${percent(judged.missing_share)} of sessions not judged`}
       </Figure>
     </>

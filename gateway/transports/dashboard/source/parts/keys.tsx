@@ -26,6 +26,11 @@ export function useKeys(table: Key[]): void {
   }, []);
 }
 
+/** A place in a list that keys move through: no further than its ends. */
+export function clamp(at: number, length: number): number {
+  return Math.max(0, Math.min(length - 1, at));
+}
+
 export function KeyList({ table }: { table: Key[] }) {
   return (
     <dl class="facts keys">

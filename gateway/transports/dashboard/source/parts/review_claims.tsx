@@ -1,8 +1,9 @@
 // The claims of a session under review, each with its sources; a source shows what it says once it
 // was opened, and the guard's reason stands under a claim whose sources are all open.
 import { useEffect, useRef } from "preact/hooks";
-import { count, readable, visible } from "../figures";
+import { count, readable, visible, words } from "../figures";
 import type { ReviewView, ShownClaim, ShownSource } from "../review_shapes";
+import { VERDICTS } from "./status";
 
 export interface ClaimPlace {
   claim: number;
@@ -132,16 +133,11 @@ function Says({ source }: { source: ShownSource }) {
   );
 }
 
-const VERDICTS: Record<string, { tone: string; says: string }> = {
-  SUPPORTED: { tone: "good", says: "supported" },
-  CONTRADICTED: { tone: "bad", says: "contradicted" },
-  NOT_CHECKABLE: { tone: "warn", says: "not checkable" },
-};
-
 function Verdict({ claim }: { claim: ShownClaim }) {
-  const found = VERDICTS[claim.verdict ?? ""];
-  if (!found) return null;
-  return <span class={`mark small ${found.tone}`}>{found.says}</span>;
+  const { verdict = "" } = claim;
+  const tone = VERDICTS[verdict];
+  if (!tone) return null;
+  return <span class={`mark small ${tone}`}>{words(verdict)}</span>;
 }
 
 function progress(view: ReviewView): string {

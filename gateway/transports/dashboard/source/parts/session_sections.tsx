@@ -1,8 +1,9 @@
 // What a session was made of and what was said of it: plans, claims, feedback, rewards, gaps. Each
 // section stands only where there is something in it.
-import { ABSENT, decimal, moment, percent } from "../figures";
+import { ABSENT, decimal, moment, percent, words } from "../figures";
 import type { Quality, Rewards, SessionAnswer } from "../session_shapes";
 import { Payload, Said } from "./payload";
+import { VERDICTS } from "./status";
 import { Table } from "./tables";
 
 export function Plans({ data }: { data: SessionAnswer }) {
@@ -31,12 +32,6 @@ export function Plans({ data }: { data: SessionAnswer }) {
   );
 }
 
-const VERDICTS: Record<string, string> = {
-  SUPPORTED: "good",
-  CONTRADICTED: "bad",
-  NOT_CHECKABLE: "warn",
-};
-
 export function Claims({ data }: { data: SessionAnswer }) {
   const claims = data.claims ?? [];
   if (claims.length === 0) return null;
@@ -49,9 +44,7 @@ export function Claims({ data }: { data: SessionAnswer }) {
           </td>
           <td>
             {one.verdict ? (
-              <span class={`mark ${VERDICTS[one.verdict] ?? "muted"}`}>
-                {one.verdict.toLowerCase().replace("_", " ")}
-              </span>
+              <span class={`mark ${VERDICTS[one.verdict] ?? "muted"}`}>{words(one.verdict)}</span>
             ) : (
               <span class="muted">not looked at</span>
             )}
@@ -151,10 +144,9 @@ function RewardRow({ of, from, quality, operational, shaped }: RewardRowProps) {
 }
 
 function NotJudged({ quality }: { quality: Quality }) {
-  const validity = (quality.validity ?? "not judged").toLowerCase().replace("_", " ");
   return (
     <span class="muted">
-      {validity}
+      {words(quality.validity ?? "NOT_JUDGED")}
       {quality.reason && `: ${quality.reason}`}
     </span>
   );

@@ -59,7 +59,7 @@ export function WorkflowTable({ rows, window }: { rows: WorkflowRow[]; window: W
   return (
     <Table
       title="Workflows"
-      columns={["Workflow", "Ended", "Success", "p50", "p95", "Fell back", "In review"]}
+      columns={["Workflow", ...WORKFLOW_COLUMNS]}
       empty={rows.length === 0 && "No session ended in this time."}
     >
       {rows.map((row) => (
@@ -73,6 +73,8 @@ export function WorkflowTable({ rows, window }: { rows: WorkflowRow[]; window: W
     </Table>
   );
 }
+
+export const WORKFLOW_COLUMNS = ["Ended", "Success", "p50", "p95", "Fell back", "In review"];
 
 /** What one workflow, or one version of it, did. */
 export function WorkflowCells({ row }: { row: WorkflowRow }) {
@@ -88,7 +90,7 @@ export function WorkflowCells({ row }: { row: WorkflowRow }) {
   );
 }
 
-const COMPONENT_COLUMNS = ["Attempts", "Failed", "Waiting p95", "Service p95"];
+export const COMPONENT_COLUMNS = ["Attempts", "Failed", "Waiting p95", "Service p95"];
 
 interface ComponentTableProps {
   rows: ComponentRow[];

@@ -1,7 +1,7 @@
 // A session as a timeline: each line is a step, a call, an attempt or a decision, with its bars and
 // the same in words. Waiting in the gateway is hatched, service at the component is solid.
 import { useState } from "preact/hooks";
-import { decimal, duration, percent } from "../figures";
+import { decimal, duration, percent, words } from "../figures";
 import type { ShownDecision, TimelineEntry } from "../session_shapes";
 import { href } from "../shell/location";
 import { Payload, Said } from "./payload";
@@ -261,10 +261,6 @@ function Options({ decision }: { decision: ShownDecision }) {
       </p>
     </details>
   );
-}
-
-function words(name: string): string {
-  return name.toLowerCase().replaceAll("_", " ");
 }
 
 function keyOf(entry: TimelineEntry, at: number): string {
