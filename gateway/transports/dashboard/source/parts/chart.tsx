@@ -15,7 +15,7 @@ import { onTheme } from "../shell/theme";
 
 Chart.register(LinearScale, LineController, LineElement, PointElement, Tooltip);
 
-export interface Series {
+interface Series {
   name: string;
   tone: 1 | 2 | 3 | 4;
   dashed?: boolean;
@@ -28,8 +28,6 @@ interface ChartProps {
   at: number[];
   series: Series[];
   format: (value: number | undefined) => string;
-  /** The axis ends here, for shares. */
-  max?: number;
 }
 
 export function TimeChart(props: ChartProps) {
@@ -147,7 +145,6 @@ function options(props: ChartProps, legend: HTMLElement): Chart<"line">["options
       },
       y: {
         beginAtZero: true,
-        ...(props.max === undefined ? {} : { max: props.max }),
         grid: { color: line, tickLength: 0 },
         border: { display: false },
         ticks: { ...ticks, maxTicksLimit: 5, precision: 0, padding: 6, callback: (value) => props.format(Number(value)) },

@@ -7,18 +7,13 @@ import type { ShownPayload } from "../session_shapes";
 interface PayloadProps {
   name: string;
   payload: ShownPayload | undefined;
-  isOpen?: boolean;
 }
 
-export function Payload({ name, payload, isOpen = false }: PayloadProps) {
-  const [wasOpened, setOpened] = useState(isOpen);
+export function Payload({ name, payload }: PayloadProps) {
+  const [wasOpened, setOpened] = useState(false);
   if (!payload) return null;
   return (
-    <details
-      class="payload"
-      open={isOpen}
-      onToggle={(event) => event.currentTarget.open && setOpened(true)}
-    >
+    <details class="payload" onToggle={(event) => event.currentTarget.open && setOpened(true)}>
       <summary class="small">
         {name}, {bytes(payload.bytes)}
         {payload.is_cut && ", its beginning"}
@@ -37,7 +32,7 @@ export function Payload({ name, payload, isOpen = false }: PayloadProps) {
   );
 }
 
-export function textOf(payload: ShownPayload): string {
+function textOf(payload: ShownPayload): string {
   const text = payload.is_cut ? (payload.text ?? "") : JSON.stringify(payload.json, null, 2);
   return visible(text ?? "");
 }

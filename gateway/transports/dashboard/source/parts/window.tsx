@@ -10,7 +10,7 @@ const WINDOWS: readonly [number, string][] = [
   [7 * 24 * HOUR_MS, "7 days"],
   [30 * 24 * HOUR_MS, "30 days"],
 ];
-export const WINDOW_DEFAULT_MS = HOUR_MS;
+const WINDOW_DEFAULT_MS = HOUR_MS;
 
 export function windowOf(query: URLSearchParams): number {
   const asked = Number(query.get("window"));

@@ -16,7 +16,7 @@ export class Refusal extends Error {
 }
 
 interface Sent {
-  method?: "GET" | "POST" | "PUT" | "DELETE";
+  method?: "GET" | "POST";
   body?: unknown;
   signal?: AbortSignal;
   headers?: Record<string, string>;

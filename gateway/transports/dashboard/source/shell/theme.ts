@@ -14,7 +14,7 @@ export function setTheme(chosen: Theme): void {
   window.dispatchEvent(new Event(THEME_EVENT));
 }
 
-export const THEME_EVENT = "acp-theme";
+const THEME_EVENT = "acp-theme";
 
 /** Say it on the document, where the style sheet reads it. */
 export function applyTheme(): void {
