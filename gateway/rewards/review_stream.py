@@ -40,6 +40,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     waiting_uniform: Count = 0
     handed_out: Count = 0
 
+    @property
+    def waiting(self) -> int:
+        """Of both slices."""
+        return self.waiting_unclear + self.waiting_uniform
+
 
 class PutUp(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A session that a person should look at, and how likely it was to be put up at all."""

@@ -6,6 +6,7 @@ that ended. Where the records cannot be asked, memory answers alone and the answ
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -96,11 +97,9 @@ class LineageSearch:
         """One page. INVALID_REQUEST says what cannot be asked."""
         wanted, limit = wanted_of(asked), min(asked.limit or LIMIT_DEFAULT, LIMIT_MAX)
         states = self.in_memory()
-        found = {
-            state.session_id: match_of(state)
-            for state in states
-            if _may_be(state, principal) and fits(state, wanted)
-        }
+        fitting = (one for one in states if _may_be(one, principal) and fits(one, wanted))
+        newest = nlargest(limit + 1, fitting, key=lambda one: one.session_id)
+        found = {state.session_id: match_of(state) for state in newest}
         await self.synced()
         why = ""
         if not found or not is_session_id(wanted.id.partition(".")[0]):

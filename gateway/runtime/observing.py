@@ -5,6 +5,7 @@ labels: they ride as exemplars and as attributes of spans, which `spanning` make
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from acp_spec.model.enums import SessionStatus
@@ -35,6 +36,10 @@ log = get_log("gateway.sessions")
 
 
 Seen = Callable[[SessionState, AnyEvent], None]
+
+
+SpanOf = Callable[..., SpanRecord | None]
+"""Makes the span of an event: `(state, event, session=...)`."""
 
 
 @runtime_checkable
@@ -87,9 +92,9 @@ class Telemetry:
         }
         if self._tracing:
             self._handlers |= {
-                StepEnded: self._step_ended,
-                OperationEnded: self._operation_ended,
-                Late: self._late,
+                StepEnded: partial(self._spanned, span_of=spanning.of_step),
+                OperationEnded: partial(self._spanned, span_of=spanning.of_operation),
+                Late: partial(self._spanned, span_of=spanning.of_late),
             }
 
     @property
@@ -146,20 +151,10 @@ class Telemetry:
         if session is not None:
             self._offer(spanning.of_attempt(state, event, session=session, outcome=outcome))
 
-    def _step_ended(self, state: SessionState, event: StepEnded) -> None:
+    def _spanned(self, state: SessionState, event: AnyEvent, *, span_of: SpanOf) -> None:
         session = self._recorded(state)
         if session is not None:
-            self._offer(spanning.of_step(state, event, session=session))
-
-    def _operation_ended(self, state: SessionState, event: OperationEnded) -> None:
-        session = self._recorded(state)
-        if session is not None:
-            self._offer(spanning.of_operation(state, event, session=session))
-
-    def _late(self, state: SessionState, event: Late) -> None:
-        session = self._recorded(state)
-        if session is not None:
-            self._offer(spanning.of_late(state, event, session=session))
+            self._offer(span_of(state, event, session=session))
 
     def _session_ended(self, state: SessionState, event: SessionEnded) -> None:
         opened = state.opened

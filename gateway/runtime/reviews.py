@@ -5,6 +5,7 @@ probability with which the session was put up. Openings are on disk before they 
 A session of another tenant, one that was deleted or never put up, is NOT_FOUND.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class Reviews:
         most = min(limit or PAGE_DEFAULT, PAGE_MAX)
         found, end = self.queue.page(tenant, after=start, limit=most)
         return ReviewPage(
-            waiting=tally.waiting_unclear + tally.waiting_uniform,
+            waiting=tally.waiting,
             uniform=tally.waiting_uniform,
             current=self.queue.place(tenant, reviewer),
             items=tuple(self._item(review, reviewer) for review in found),
@@ -143,10 +144,10 @@ class Reviews:
         """The session as this reviewer may see it now."""
         self._review(session_id, principal)
         trajectory = await self._record(session_id, principal)
+        shown = await asyncio.to_thread(self._shown, trajectory)
         review, reviewer = self._review(session_id, principal), principal.subject
         seat = self.queue.seat(session_id, reviewer)
         held = review.is_held_from(reviewer, at_ms=self.now_ms())
-        shown = self._shown(trajectory)
         own = _last_of(shown.safe, reviewer)
         return ReviewView(
             session_id=session_id,
@@ -186,7 +187,8 @@ class Reviews:
             self._tell("review.open", session_id, principal=principal, details=asked)
         self.queue.hold(review, reviewer, at_ms=self.now_ms())
         await self.audit.synced()
-        claim = _claim(self._shown(trajectory), asked.claim, seat=seat)
+        shown = await asyncio.to_thread(self._shown, trajectory)
+        claim = _claim(shown, asked.claim, seat=seat)
         return Opened(claim=claim, unopened=len(_unopened(trajectory, seat)))
 
     async def score(self, session_id: str, given: Score, *, principal: Principal) -> Scored:
@@ -263,8 +265,7 @@ class Reviews:
         return msgspec.json.decode(text, type=Trajectory)
 
     def _waiting(self, tenant: str) -> int:
-        tally = self.queue.tally(tenant)
-        return tally.waiting_unclear + tally.waiting_uniform
+        return self.queue.tally(tenant).waiting
 
     def _tell(self, action: str, session_id: str, *, principal: Principal, details: object) -> None:
         self.audit.record(
@@ -276,6 +277,7 @@ class Reviews:
         )
 
     def _shown(self, trajectory: Trajectory) -> "_Shown":
+        """Reads every payload there is: in a thread, never on the loop."""
         safe = masked(trajectory, self.masker)
         return _Shown(
             safe=safe, calls=calls_of(trajectory), safe_calls=calls_of(safe), masker=self.masker

@@ -19,10 +19,12 @@ from gateway.engine.events import (
     SessionEnded,
     StepEnded,
 )
+from gateway.engine.sla_samples import pin_of
 from gateway.engine.states import CallState, SessionState
 from gateway.runtime.context import attempt_span
 from gateway.telemetry import genai
 from gateway.telemetry.genai import Fact
+from gateway.telemetry.instruments import RECORDED
 from gateway.telemetry.spans import (
     AttributeValue,
     SpanKind,
@@ -50,7 +52,7 @@ class _Part:
 def recorded(state: SessionState) -> TraceParent | None:
     """The session's span if it is recorded. Most are not: the flag is looked at before parsing."""
     header = state.opened.traceparent
-    return parse_traceparent(header) if header.endswith("01") else None
+    return parse_traceparent(header) if header.endswith(RECORDED) else None
 
 
 def step_span(session: TraceParent, step: str, *, loop: int) -> TraceParent:
@@ -62,8 +64,11 @@ def of_session(
     state: SessionState, event: SessionEnded, *, session: TraceParent
 ) -> Iterator[SpanRecord]:
     """The session itself, and the steps that ended with it instead of by themselves."""
+    passes: dict[tuple[str, int], list[CallState]] = {}
+    for call in state.calls.values():
+        passes.setdefault((call.created.step, call.created.loop), []).append(call)
     for step, loop, status in _open_passes(state):
-        calls = _calls_of(state, step, loop=loop)
+        calls = passes[step, loop]
         times = (calls[0].created.at_ms, _last_ms(calls, event.at_ms))
         error = next((call.error for call in calls if call.error is not None), None)
         part = _pass(session, (step, loop, status), times=times, error=error)
@@ -122,7 +127,7 @@ def of_attempt(
     failed = outcome if event.error is not None and not event.superseded_by else ""
     about: Told = {
         "acp.attempt": event.attempt,
-        "acp.component": f"{started.component}@{started.version}",
+        "acp.component": pin_of(started),
         "acp.instance": started.instance,
         "acp.wait_ms": started.wait_ms,
         "acp.outcome": outcome,

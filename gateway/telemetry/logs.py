@@ -131,11 +131,6 @@ def mask(name: str, value: LogValue, *, masker: Masker = DEFAULT) -> LogValue:
     return masker.text(value)[:VALUE_CHARACTERS_MAX]
 
 
-def mask_text(text: str) -> str:
-    """The text without what looks like a secret."""
-    return DEFAULT.text(text)
-
-
 def _rfc3339(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -35,12 +35,6 @@ class ReviewRange(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 0
 
 
-class ReviewedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """Which session, by the id in the path."""
-
-    session_id: str
-
-
 class OpenSource(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     opening: Opening
@@ -105,7 +99,7 @@ async def next_review(caller: Caller, asked: calls.Empty) -> Done:
     return Done(await caller.services.reviews.next(caller.principal))
 
 
-async def get_review(caller: Caller, asked: ReviewedSession) -> Done:
+async def get_review(caller: Caller, asked: calls.SessionIdRequest) -> Done:
     """One session with its claims, and what the caller has opened."""
     return Done(await caller.services.reviews.view(asked.session_id, caller.principal))
 
@@ -122,7 +116,7 @@ async def score_review(caller: Caller, asked: GiveScore) -> Done:
     return Done(await reviews.score(asked.session_id, asked.score, principal=caller.principal))
 
 
-async def skip_review(caller: Caller, asked: ReviewedSession) -> Done:
+async def skip_review(caller: Caller, asked: calls.SessionIdRequest) -> Done:
     """Leave it for later."""
     return Done(await caller.services.reviews.skip(asked.session_id, caller.principal))
 
@@ -138,8 +132,8 @@ def _nothing(request: HttpRequest, limits: HttpLimits) -> calls.Empty:
     return EMPTY
 
 
-def _session(request: HttpRequest, limits: HttpLimits) -> ReviewedSession:
-    return ReviewedSession(session_id=request.params[0])
+def _session(request: HttpRequest, limits: HttpLimits) -> calls.SessionIdRequest:
+    return calls.SessionIdRequest(session_id=request.params[0])
 
 
 def _opening(request: HttpRequest, limits: HttpLimits) -> OpenSource:

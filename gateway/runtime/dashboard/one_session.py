@@ -4,14 +4,13 @@ Made from the trajectory alone, so a session in memory, in the journal and in an
 Pure. Give it the masked trajectory (`gateway.stores.masked`): it shows all of what it gets.
 """
 
-import math
-
 import msgspec
 
 from acp_spec.model.errors import AcpError
 from acp_spec.model.session import Deviation
 from acp_spec.model.times import parse_rfc3339
 from acp_spec.model.trajectory import FeedbackRow, Gap, PlanVersion, Rewards, Trajectory
+from gateway.insight.taking import QUALITY, reward_of
 from gateway.runtime.dashboard.timeline import (
     TEXT_CHARACTERS_MAX,
     ShownPayload,
@@ -115,7 +114,7 @@ def session_page(one: Trajectory) -> DashboardSession:
         ended_at=ended,
         duration_ms=ended - opened if opened is not None and ended is not None else None,
         attempts=len(one.calls),
-        quality=_quality(one),
+        quality=reward_of(one, QUALITY),
         review=grounding.review.value if grounding is not None else "",
         labels=one.labels,
         input=shown(one.input),
@@ -130,16 +129,6 @@ def session_page(one: Trajectory) -> DashboardSession:
         gaps=tuple(Gap(what=gap.what, why=_text(gap.why)) for gap in one.gaps),
         timeline=timeline(one),
     )
-
-
-def _quality(one: Trajectory) -> float | None:
-    """The mean of what was judged, as in a list; None where nobody did."""
-    given = [
-        row.value
-        for row in one.rewards.quality
-        if row.value is not None and math.isfinite(row.value)
-    ]
-    return math.fsum(given) / len(given) if given else None
 
 
 def _claims(one: Trajectory) -> tuple[ShownClaim, ...]:
