@@ -157,9 +157,12 @@ class ReflectionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class FeedbackRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`recorded_by`: who brought it, by the token shown, where its author has another name."""
+
     feedback: Feedback
     received_at: str
     state_version: str = ""
+    recorded_by: str = ""
 
 
 class QualityReward(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

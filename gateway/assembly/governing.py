@@ -105,8 +105,7 @@ def audit_tokens(tokens: Tokens, audit: AuditLog) -> None:
 
     def told(action: str, info: TokenInfo, *, by: str) -> None:
         details = {"scopes": info.scopes, "names": info.names, "label": info.label}
-        subject = f"token:{info.token_id}"
-        audit.record(action, subject, actor=by, tenant=info.tenant, details=details)
+        audit.record(action, subject_of(info), actor=by, tenant=info.tenant, details=details)
 
     tokens.told = told
 

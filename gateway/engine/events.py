@@ -268,8 +268,11 @@ class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class FeedbackGiven(Event, frozen=True, kw_only=True, omit_defaults=True, tag="FeedbackGiven"):
+    """`recorded_by`: the subject of the token that brought it, where the author is another name."""
+
     feedback: Feedback
     feedback_id: str
+    recorded_by: str = ""
 
 
 class FinishRequested(Event, frozen=True, kw_only=True, omit_defaults=True, tag="FinishRequested"):

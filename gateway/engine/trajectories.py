@@ -287,6 +287,7 @@ def _feedback(state: SessionState) -> tuple[FeedbackRow, ...]:
             feedback=entry.given.feedback,
             received_at=rfc3339(entry.given.at_ms),
             state_version=entry.version,
+            recorded_by=entry.given.recorded_by,
         )
         for entry in state.feedback.values()
     )

@@ -16,6 +16,7 @@ from acp_spec.model.session import Feedback
 from acp_spec.model.times import parse_rfc3339, rfc3339
 from gateway.engine.rejections import OUR_FEEDBACK
 from gateway.engine.states import FeedbackState, SessionState
+from gateway.runtime.principal import TOKEN_SUBJECT, Principal
 
 SKEW_MS: Final = 5 * 60_000
 """How far in the future an author's clock may be when feedback comes in."""
@@ -33,8 +34,9 @@ def takes(log: tuple[FeedbackState, ...], feedback_id: str) -> bool:
     return True
 
 
-def complete(state: SessionState, feedback: Feedback, *, author: str, at_ms: int) -> Feedback:
-    """The feedback with author, time and id filled in; INVALID_REQUEST names what is wrong."""
+def complete(state: SessionState, feedback: Feedback, *, by: Principal, at_ms: int) -> Feedback:
+    """The feedback with author, time and id filled in. INVALID_REQUEST names what is wrong,
+    PERMISSION_DENIED that its author is a token which the caller did not show."""
     _check_target(state, feedback)
     if feedback.score is None and not feedback.comment:
         raise invalid_request("give a `score` or a `comment`")
@@ -43,10 +45,8 @@ def complete(state: SessionState, feedback: Feedback, *, author: str, at_ms: int
     if time_ms is None:
         message = f"time: {feedback.time!r} is not RFC 3339, such as 2026-11-29T15:00:00Z"
         raise invalid_request(message)
-    author = feedback.author or author
-    if author.startswith(OUR_FEEDBACK):
-        message = f"author: {OUR_FEEDBACK!r} begins the names of the gateway's own checks"
-        raise invalid_request(message)
+    author = feedback.author or by.subject
+    _check_author(author, by=by)
     said = msgspec.structs.replace(feedback, author=author, time=rfc3339(time_ms))
     # The author's clock may be wrong; a far future would win over every later judgement for ever.
     kept = rfc3339(min(time_ms, at_ms + SKEW_MS))
@@ -55,6 +55,21 @@ def complete(state: SessionState, feedback: Feedback, *, author: str, at_ms: int
     basis = encode(said) if feedback.time else encode(said) + str(state.sequence).encode()
     digest = hashlib.sha256(state.session_id.encode() + basis).hexdigest()[:24]
     return msgspec.structs.replace(said, time=kept, feedback_id=digest)
+
+
+def recorder_of(feedback: Feedback, *, by: Principal) -> str:
+    """Who brought it, where that is known and its author is somebody else; else empty."""
+    return by.subject if by.is_proven and by.subject != feedback.author else ""
+
+
+def _check_author(author: str, *, by: Principal) -> None:
+    """A system may say what its users said, by their names; nobody speaks as another's token."""
+    if author.startswith(OUR_FEEDBACK):
+        message = f"author: {OUR_FEEDBACK!r} begins the names of the gateway's own checks"
+        raise invalid_request(message)
+    if author.startswith(TOKEN_SUBJECT) and author != by.subject:
+        message = f"author: {author!r} is who shows that token: leave `author` out, or give a name"
+        raise AcpFailure(error(Reason.PERMISSION_DENIED, message))
 
 
 def _check_target(state: SessionState, feedback: Feedback) -> None:

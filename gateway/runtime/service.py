@@ -48,7 +48,7 @@ from gateway.governance.meanings import refused_values
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
-from gateway.runtime.judging import complete, takes
+from gateway.runtime.judging import complete, recorder_of, takes
 from gateway.runtime.live import Erased, Live, Notify
 from gateway.runtime.opening import Openings, check_key
 from gateway.runtime.operations import ended_from_callback, result_digest
@@ -221,9 +221,14 @@ class SessionService:
     ) -> FeedbackAccepted:
         live = self._find(session_id, principal)
         at_ms = self._driver.now_ms(live)
-        full = complete(live.state, feedback, author=principal.subject, at_ms=at_ms)
+        full = complete(live.state, feedback, by=principal, at_ms=at_ms)
         if takes(live.state.feedback_log, full.feedback_id):
-            given = FeedbackGiven(at_ms=at_ms, feedback=full, feedback_id=full.feedback_id)
+            given = FeedbackGiven(
+                at_ms=at_ms,
+                feedback=full,
+                feedback_id=full.feedback_id,
+                recorded_by=recorder_of(full, by=principal),
+            )
             self._driver.feed(live, given)
         version = (await self._on_disk(live)).version_text
         return FeedbackAccepted(feedback_id=full.feedback_id, state_version=version)

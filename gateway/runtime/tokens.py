@@ -17,7 +17,7 @@ import msgspec
 from acp_spec.bindings.errors import error, invalid_request
 from acp_spec.model.errors import AcpFailure, Reason
 from gateway.runtime.clock import Chance, Clock
-from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, Principal, Scope
+from gateway.runtime.principal import ALL_SCOPES, DEFAULT_TENANT, TOKEN_SUBJECT, Principal, Scope
 from gateway.stores.durable import Durable
 from gateway.stores.ports import Store, Table
 from gateway.stores.rows import read_row
@@ -184,7 +184,7 @@ class Tokens:
 
 def subject_of(info: TokenInfo) -> str:
     """How the caller who shows this token is called."""
-    return f"token:{info.token_id}"
+    return f"{TOKEN_SUBJECT}{info.token_id}"
 
 
 def _foreign(tenant: str | None) -> AcpFailure:

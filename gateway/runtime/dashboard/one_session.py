@@ -36,11 +36,12 @@ class ShownClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ShownFeedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One judgement that stands."""
+    """One judgement that stands. `recorded_by`: whose token brought it, if not its author's."""
 
     feedback_id: str
     kind: str
     author: str = ""
+    recorded_by: str = ""
     score: float | None = None
     comment: str = ""
     call_id: str = ""
@@ -158,6 +159,7 @@ def _feedback(row: FeedbackRow) -> ShownFeedback:
         feedback_id=given.feedback_id,
         kind=given.kind.value,
         author=given.author,
+        recorded_by=row.recorded_by,
         score=given.score,
         comment=_text(given.comment),
         call_id=given.target.call_id,

@@ -14,7 +14,10 @@ from gateway.engine.tests.casting import Cast
 from gateway.engine.tests.playing import Play
 from gateway.engine.tests.stage import CATALOG, ONE_ACTION, troupe, workflow_of
 from gateway.engine.trajectories import trajectory
-from gateway.runtime.judging import FEEDBACK_MAX, SKEW_MS, complete, takes
+from gateway.runtime.judging import FEEDBACK_MAX, SKEW_MS, complete, recorder_of, takes
+from gateway.runtime.principal import DEFAULT_TENANT, LOCAL, TOKEN_SUBJECT, Principal
+
+ANN = Principal(tenant=DEFAULT_TENANT, scopes=frozenset(), subject=f"{TOKEN_SUBJECT}ann")
 
 
 def _rating(score: float = 0.5, **fields: object) -> Feedback:
@@ -41,7 +44,7 @@ def test_a_probability_that_is_none_is_refused(probability: float) -> None:
     play = _play()
     asked = _rating(sampling_probability=probability)
     with pytest.raises(AcpFailure) as refused:
-        complete(play.state, asked, author="ann", at_ms=1)
+        complete(play.state, asked, by=LOCAL, at_ms=1)
     assert refused.value.error.reason == "INVALID_REQUEST"
     assert "sampling_probability" in refused.value.error.message
 
@@ -78,8 +81,33 @@ def test_of_each_author_the_last_by_the_clamped_time_stands_then_by_sequence(
     assert len(play.state.feedback_log) == len(said), "nothing that was said is dropped"
 
 
+@pytest.mark.parametrize("caller", [ANN, LOCAL])
+def test_nobody_speaks_as_the_token_of_another(caller: Principal) -> None:
+    with pytest.raises(AcpFailure) as refused:
+        complete(_play().state, _rating(author=f"{TOKEN_SUBJECT}bo"), by=caller, at_ms=1)
+    assert refused.value.error.reason == "PERMISSION_DENIED"
+    assert f"{TOKEN_SUBJECT}bo" in refused.value.error.message
+
+
+@pytest.mark.parametrize(
+    ("caller", "author", "by", "recorder"),
+    [
+        (ANN, "", ANN.subject, ""),
+        (ANN, ANN.subject, ANN.subject, ""),
+        (ANN, "a customer", "a customer", ANN.subject),
+        (LOCAL, "", LOCAL.subject, ""),
+        (LOCAL, "a customer", "a customer", ""),
+    ],
+)
+def test_a_name_of_somebody_else_is_kept_with_the_token_that_said_it(
+    caller: Principal, author: str, by: str, recorder: str
+) -> None:
+    full = complete(_play().state, _rating(author=author), by=caller, at_ms=1)
+    assert (full.author, recorder_of(full, by=caller)) == (by, recorder)
+
+
 def _give(play: Play, feedback: Feedback) -> None:
-    full = complete(play.state, feedback, author="ann", at_ms=play.now_ms)
+    full = complete(play.state, feedback, by=LOCAL, at_ms=play.now_ms)
     event = FeedbackGiven(at_ms=play.now_ms, feedback=full, feedback_id=full.feedback_id)
     play.feed(event)
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from acp_spec.model.errors import AcpFailure
 from gateway.runtime.clock import ManualClock, SeededChance
 from gateway.runtime.principal import Principal
-from gateway.runtime.tokens import TokenCreated, TokenRequest, Tokens
+from gateway.runtime.tokens import TokenCreated, TokenRequest, Tokens, subject_of
 from gateway.stores.durable import WriteThrough
 from gateway.stores.memory import MemoryStore
 from gateway.stores.ports import Table
+from gateway.telemetry.masking import DEFAULT
 
 
 def tokens_on(store: MemoryStore, clock: ManualClock | None = None) -> Tokens:
@@ -32,6 +33,11 @@ def test_a_token_makes_the_principal_it_was_made_for() -> None:
         names=("ledger",),
         subject=f"token:{made.info.token_id}",
     )
+
+
+def test_who_showed_a_token_can_be_told_apart_where_secrets_are_masked() -> None:
+    subject = subject_of(create(tokens_on(MemoryStore()), "annotate").info)
+    assert DEFAULT.text(subject) == subject
 
 
 def test_the_secret_is_nowhere_on_disk() -> None:

@@ -272,7 +272,8 @@ def reflection(one: ReflectionRow) -> Columns:
 def feedback(one: FeedbackRow, read: CommentReading | None) -> Columns:
     """One judgement, as it was given; its author's time only where it is one.
 
-    `read`: what was understood of its comment.
+    `read`: what was understood of its comment. Older rows have no `recorded_by`, and an empty one
+    is left out: what was said stays what was hashed.
     """
     given = one.feedback
     given_ms = parse_rfc3339(given.time) if given.time else None
@@ -292,6 +293,7 @@ def feedback(one: FeedbackRow, read: CommentReading | None) -> Columns:
         "target_step": given.target.step,
         "target_loop": given.target.loop,
         "author": given.author,
+        **({"recorded_by": one.recorded_by} if one.recorded_by else {}),
         "sampling_probability": given.sampling_probability,
         "given_at": rfc3339(given_ms) if given_ms is not None and is_usable else None,
         "received_at": one.received_at or None,

@@ -71,6 +71,7 @@ EVENTS: tuple[e.AnyEvent, ...] = (
             kind=FeedbackKind.RATING, score=0.5, target=FeedbackTarget(step="s", loop=1)
         ),
         feedback_id="f",
+        recorded_by="token:0a1b2c3d4e5f",
     ),
     e.FinishRequested(at_ms=15, output=EXACT),
     e.SessionEnded(at_ms=16, status=SessionStatus.SUCCEEDED, output=EXACT),

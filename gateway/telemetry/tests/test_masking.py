@@ -142,11 +142,23 @@ def test_documents(document: bytes, masked: bytes) -> None:
         ("-----BEGIN PRIVATE KEY-----\nMII cut off", "***(private_key)"),
         ("-----BEGIN CERTIFICATE-----\nMII", "-----BEGIN CERTIFICATE-----\nMII"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.abc-_x", "***(web_token)"),
+        ("by token:0a1b2c3d4e5f", "by token:***"),
+        ("token:0a1b2c3d4e5f0", "token:***"),
     ],
 )
 def test_texts(text: str, masked: str) -> None:
     assert MASKER.text(text) == masked
     assert MASKER.text(masked) == masked
+
+
+@pytest.mark.parametrize("who", ["token:0a1b2c3d4e5f", "gateway/comment-reader/token:0a1b2c3d4e5f"])
+def test_who_showed_a_token_is_no_secret_but_in_a_secret_field(who: str) -> None:
+    assert MASKER.text(who) == who
+    told = json.dumps({"author": who, "token": who, "said": f"I am {who}"}).encode()
+    safe = json.loads(MASKER.json(told))
+    assert safe["author"] == who
+    assert safe["token"] == "***"
+    assert "0a1b" not in safe["said"]
 
 
 @given(st.binary(max_size=200))

@@ -157,6 +157,8 @@ def test_two_reviewers_are_given_different_sessions_and_both_may_judge_one(house
         cy.opens_all(first)
         assert ann.scores(first, 1.0).json["stand"] == "DONE"
         assert cy.scores(first, 0.0).json["stand"] == "WAITING", "they contradict: a third looks"
+        assert cy.review(first)["score"] == 0.0
+        assert "score" not in bo.review(first), "what others said is not shown"
         bo.opens_all(second)
         assert bo.scores(second, 0.0).json["stand"] == "DONE"
         assert bo.post("/v1/reviews/next").json["session_id"] == first
@@ -236,3 +238,33 @@ def test_what_is_secret_is_shown_to_no_reviewer(serve: Serve, folder: Path) -> N
             assert missing["found"] == "NOWHERE"
             assert SECRET not in ann.get(f"/v1/reviews/{session_id}").text
             assert claim["text"] == "The password is ***. The note says so."
+
+
+def test_a_system_says_what_its_users_said_and_nobody_speaks_as_another_reviewer(
+    house: House,
+) -> None:
+    with house.runs() as holder:
+        session_id = holder("everything").tell(HONEST)
+        path = f"/v1/sessions/{session_id}/feedback"
+        ann = holder("ann")
+        assert ann.post(path, {"kind": "RATING", "score": 1}).status == 201
+        (own,) = _said_of(holder("everything"), session_id)
+        author = own["feedback"]["author"]
+        assert "recorded_by" not in own
+
+        forged = holder("bo").post(path, {"kind": "RATING", "score": 0, "author": author})
+        assert (forged.status, forged.reason) == (403, "PERMISSION_DENIED")
+        named = {"kind": "RATING", "score": 0, "author": "a customer"}
+        assert ann.post(path, named).status == 201
+
+    with house.runs() as holder:
+        rows = _said_of(holder("everything"), session_id)
+        assert {row["feedback"]["author"]: row.get("recorded_by") for row in rows} == {
+            author: None,
+            "a customer": author,
+        }
+
+
+def _said_of(desk: Reviewer, session_id: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = desk.get(f"/v1/sessions/{session_id}/trajectory").json["feedback"]
+    return rows

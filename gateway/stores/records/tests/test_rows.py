@@ -35,7 +35,8 @@ DEFAULTED = {
         "source",
         "validity",
         "reason",
-    }
+    },
+    "feedback": {"recorded_by"},
 }
 """Columns that a row may leave to the table."""
 
@@ -152,6 +153,15 @@ def test_any_comment_makes_a_row_that_is_one_line_of_json(text: str) -> None:
     (row,) = shape(whole(1, comments=(text,)))["feedback"]
     assert row.line.count(b"\n") == 1
     assert json.loads(row.line)["comment"] == text
+
+
+def test_a_judgements_row_has_its_author_and_whose_token_brought_it() -> None:
+    one = whole(1, comments=("x", "y"))
+    by_another = msgspec.structs.replace(one.feedback[1], recorded_by="token:0a1b2c3d4e5f")
+    rows = shape(msgspec.structs.replace(one, feedback=(one.feedback[0], by_another)))["feedback"]
+    first, second = (json.loads(row.line) for row in rows)
+    assert "recorded_by" not in first, "rows of before this was kept have the hash they had"
+    assert (second["author"], second["recorded_by"]) == ("ann", "token:0a1b2c3d4e5f")
 
 
 def test_an_authors_time_that_no_table_holds_is_left_out() -> None:

@@ -81,6 +81,7 @@ export interface ShownFeedback {
   feedback_id: string;
   kind: string;
   author?: string;
+  recorded_by?: string;
   score?: number;
   comment?: string;
   call_id?: string;

@@ -75,7 +75,10 @@ export function FeedbackGiven({ data }: { data: SessionAnswer }) {
           <td>{decimal(one.score)}</td>
           <td>{one.comment ? <Said text={one.comment} /> : ABSENT}</td>
           <td>{one.call_id ? <code>{one.call_id}</code> : one.step || "the session"}</td>
-          <td>{one.author || ABSENT}</td>
+          <td>
+            {one.author || ABSENT}
+            {one.recorded_by ? <span class="muted"> by {one.recorded_by}</span> : null}
+          </td>
           <td class="nowrap">{moment(one.given_at ?? one.received_at)}</td>
         </tr>
       ))}
