@@ -330,7 +330,8 @@ def _services(
 ) -> Services:
     """What the borders reach."""
     parts, row, registry = _board_parts(ground), kept.row, kept.registry
-    records = records_of(ground.settings, outbox, metrics=ground.metrics)
+    name = kept.contexts.gateway_id
+    records = records_of(ground.settings, outbox, metrics=ground.metrics, name=name)
     around = Surroundings(ground.settings, ground.metrics)
     open_now = OpenSessions(ground.store, kept.driver.find)
     audit_tokens(kept.tokens, parts.audit)

@@ -29,10 +29,10 @@ MODULE = "gateway.stores.records.child"
 KEY_BYTES = 32
 
 
-def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics) -> Records:
-    """The records of this gateway; nothing runs yet."""
+def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics, name: str) -> Records:
+    """The records of this gateway; nothing runs yet. `name`: the gateway's id."""
     records = Records(
-        _launch(settings),
+        _launch(settings, name),
         cluster=lambda: _cluster(settings),
         most=lambda: _most(settings),
         on_start=outbox.be_prompt,
@@ -113,7 +113,7 @@ class _Child(OrderedProcess):
         self._process.stdin.close()
 
 
-def _launch(settings: Settings) -> Launch:
+def _launch(settings: Settings, name: str) -> Launch:
     async def start() -> _Child:
         from gateway.stores.records.order import Order
 
@@ -132,6 +132,7 @@ def _launch(settings: Settings) -> Launch:
             secret_patterns=settings.secrets.patterns,
             archive_url=archive_url(settings),
             archive_options=archive_options(settings),
+            gateway_id=name,
         )
         return _Child(await begun(MODULE, order), key)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from gateway.stores.records.exactly_once import mend
 from gateway.stores.records.feed import read_lines
 from gateway.stores.records.feed_status import Comparison, Outcome
-from gateway.stores.records.log_tail import Place
+from gateway.stores.records.log_tail import Batch, Place
 from gateway.stores.records.store import RecordStore
 from gateway.stores.records.tiers import Tiers
 from gateway.telemetry.masking import DEFAULT, Masker
@@ -22,10 +22,12 @@ NAMED_MAX: Final = 100
 
 
 class Wish(NamedTuple):
-    """Why a comparison is made, where in the log it begins, and what its inserts are told by."""
+    """Why a comparison is made, where in the log it begins and ends, and what its inserts are told
+    by. Behind the end the feed had not been yet."""
 
     why: str
     start: Place
+    end: Place
     token: str
 
 
@@ -44,17 +46,19 @@ class Comparing:
         self._store = store
         self._token = wish.token
         self._masker = masker
-        self._at = wish.start
+        self._at, self._end = wish.start, wish.end
         self._has_looked = False
         self.found = Comparison(outcome=Outcome.RUNNING, why=wish.why)
 
-    def step(self, up_to: Place) -> bool:
-        """Compare the next chunk; False once all before `up_to` was. Raises RecordsDown."""
+    def step(self) -> bool:
+        """Compare the next chunk; False once all before the end was. Raises RecordsDown."""
         if not self._has_looked:
             self.found.damaged_parts = self._store.drop_damaged()
             self._has_looked = True
         batch = self._tiers.next_batch(self._at)
-        if batch is None or not _is_before(batch.after, up_to):
+        if batch is not None:
+            batch = _clipped(batch, self._end)
+        if batch is None:
             self.found.outcome = Outcome.HEALED if self.found.differing else Outcome.IDENTICAL
             return False
         told = read_lines(self._tiers.lines_of(batch), batch, masker=self._masker)
@@ -72,6 +76,11 @@ class Comparing:
         return True
 
 
-def _is_before(place: Place, up_to: Place) -> bool:
-    """Whether the feed has been there already."""
-    return place.order <= up_to.order
+def _clipped(batch: Batch, end: Place) -> Batch | None:
+    """What of it lies before the end; None where nothing does. New lines come while it is read,
+    and those before them are compared all the same."""
+    if batch.after.order <= end.order:
+        return batch
+    if batch.file != end.file or batch.start >= end.offset:
+        return None
+    return Batch(batch.file, batch.start, end.offset)

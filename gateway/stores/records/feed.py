@@ -22,9 +22,12 @@ from gateway.stores.records.position import POSITION_FILE, PositionFile
 from gateway.stores.records.store import RecordStore
 from gateway.stores.records.tiers import OpenCold, Tiers, nothing_cold
 from gateway.stores.trajectory_log import Erased, head_of, is_blank, said_by
+from gateway.telemetry.logs import get_log
 from gateway.telemetry.masking import DEFAULT, Masker
 
 ASIDE_FILE = "quarantine.jsonl"
+
+log = get_log(__name__)
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,12 @@ class Feed:
         self.position.done(batch.after)
         self.counts.batches += 1
         return True
+
+    def begin_anew(self) -> None:
+        """Into a store that has nothing: all of the log once more, without a word if it is new."""
+        if self.position.progress.at.file:
+            log.warning("records_store_is_empty", what="it was made anew: all is fed once more")
+            self.position.rewind()
 
     def close(self) -> None:
         """Let the files go."""

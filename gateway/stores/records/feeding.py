@@ -37,11 +37,14 @@ AS_SCHEDULED: Final = "as scheduled"
 COMPARED: Final = "compared"
 BOOT_FILE: Final = "boot"
 MASKS_FILE: Final = "masks"
+STORE_FILE: Final = "store-made-at"
 _DAMAGE: Final = (
     *("CANNOT_READ_ALL_DATA", "CHECKSUM_DOESNT_MATCH", "BAD_SIZE_OF_FILE_IN_DATA_PART"),
     *("CORRUPTED_DATA", "UNEXPECTED_END_OF_FILE", "CANNOT_DECOMPRESS", "NO_FILE_IN_DATA_PART"),
 )
 """What ClickHouse says of a part that does not hold what it should."""
+_GONE: Final = ("UNKNOWN_DATABASE", "UNKNOWN_TABLE")
+"""What it says of tables that were there: it is another store now, or an empty one."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -65,6 +68,7 @@ class Feeding:
         self._feed: Feed | None = None
         self._comparing: Comparing | None = None
         self._wish = ""
+        self._wished_through: Place | None = None
         self._wants_all = False
         self._is_damaged = False
         self._comparisons = 0
@@ -77,14 +81,18 @@ class Feeding:
 
     def prepare(self, endpoint: Endpoint) -> None:
         """Connect, and bring the tables to this version. Raises RecordsDown."""
-        self._store = connect(endpoint)
-        is_changed = 0 < self._store.migrate() < len(migrations())
+        self._store = connect(endpoint, writer=self._order.gateway_id)
+        steps = self._store.migrate()
+        is_changed = 0 < steps < len(migrations())
         if self._is_embedded:
             self._store.merge_less()
         cold = cold_tier_of(self._order, self._log, state_directory=self._directory)
         self._feed = Feed(
             self._log, self._directory, store=self._store, masker=self._masker, cold=cold
         )
+        if self._is_another_store(self._store, is_new=steps == len(migrations())):
+            self._feed.begin_anew()
+        self._mark_store(self._store)
         self._problem = ""
         if self._is_first_since_boot():
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
@@ -158,19 +166,26 @@ class Feeding:
         if self._every_s and time.monotonic() >= self._compare_at and not self._is_comparing:
             self._wish = self._wish or AS_SCHEDULED
         has_fed = self._feed.step()
-        if self._wish and not has_fed and not self._is_comparing:
-            self._comparing = self._new_comparing(self._store)
-            self._wish = ""
-        return self._compare(self._feed) or self._feed.is_behind
+        if self._wish and not self._is_comparing and self._has_what_was_wished(self._feed, has_fed):
+            self._comparing = self._new_comparing(self._store, self._feed.position.progress.at)
+            self._wish, self._wished_through = "", None
+        return self._compare() or self._feed.is_behind
 
-    def _new_comparing(self, store: RecordStore) -> Comparing:
+    def _has_what_was_wished(self, feed: Feed, has_fed: bool) -> bool:
+        """Whether the feed is beyond what was there when the comparison was asked for: where
+        sessions end all the time, it never comes to the end of the log."""
+        if self._wished_through is None:
+            self._wished_through = feed.tiers.end()
+        return not has_fed or feed.position.progress.at.order >= self._wished_through.order
+
+    def _new_comparing(self, store: RecordStore, end: Place) -> Comparing:
         cold = cold_tier_of(self._order, self._log, state_directory=self._directory)
         # With an unpacked file of its own: the feed goes on in between, and has no use for it.
         folder = self._directory / COMPARED
         tiers = Tiers(self._log, folder, cold=cold, damaged=_not_compared)
         token = f"mend:{os.getpid()}:{time.time_ns()}"
         start = tiers.hot_start() if self._wish == AS_SCHEDULED else Place()
-        wish = Wish(self._wish, start, token)
+        wish = Wish(self._wish, start, end, token)
         return Comparing(tiers, store, wish=wish, masker=self._masker)
 
     @property
@@ -178,11 +193,11 @@ class Feeding:
         """A comparison is under way: it is not begun again before it has ended."""
         return self._comparing is not None and self._comparing.found.outcome is Outcome.RUNNING
 
-    def _compare(self, feed: Feed) -> bool:
+    def _compare(self) -> bool:
         comparing = self._comparing
         if comparing is None or not self._is_comparing:
             return False
-        if not comparing.step(feed.position.progress.at):
+        if not comparing.step():
             self._mark_boot()
             self._mark_masks()
             self._comparisons += 1
@@ -193,9 +208,21 @@ class Feeding:
     def _told(self, problem: Exception) -> None:
         said = str(problem)[:500]
         self._is_damaged = self._is_damaged or any(word in str(problem) for word in _DAMAGE)
+        if self._feed is not None and any(word in str(problem) for word in _GONE):
+            self._feed.close()
+            self._feed = self._store = self._comparing = None
         if said != self._problem:
             log.error("records_feed_waits", what=said)
         self._problem = said
+
+    def _is_another_store(self, store: RecordStore, *, is_new: bool) -> bool:
+        """It has none of what was fed: a cluster that came back empty, a folder that was deleted.
+        Another gateway may have made its tables meanwhile."""
+        path = self._directory / STORE_FILE
+        return is_new or (path.is_file() and path.read_text() != store.made_at())
+
+    def _mark_store(self, store: RecordStore) -> None:
+        (self._directory / STORE_FILE).write_text(store.made_at())
 
     def _is_first_since_boot(self) -> bool:
         """Parts of the store are not synced: after a power cut, what was there may not be."""

@@ -71,6 +71,12 @@ def bytes_after(directory: Path, place: Place) -> int:
     return max(0, waiting)
 
 
+def end_of(directory: Path) -> Place:
+    """Behind all that is there now."""
+    files = log_files(directory)
+    return Place(_name(directory, files[-1]), files[-1].stat().st_size) if files else Place()
+
+
 def _from(directory: Path, place: Place) -> Iterator[tuple[str, int]]:
     """The file of the place, looked at again after a newer one was seen; then the newer ones."""
     if place.file and (directory / place.file).is_file():

@@ -7,7 +7,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """One line on standard input: the key is in no argument list that others can read.
 
     `url`: a cluster to feed, instead of the embedded engine. `password`: that cluster's.
-    `archive_url`, `archive_options`: where the files are that have left the log.
+    `archive_url`, `archive_options`: where the files are that have left the log. `gateway_id`:
+    whose log it is, as gateways may share a cluster.
     """
 
     log_dir: str
@@ -23,6 +24,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     secret_patterns: dict[str, str] = {}
     archive_url: str = ""
     archive_options: dict[str, str] = {}
+    gateway_id: str = ""
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from gateway.stores.records.endpoint import Endpoint
 from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.guard import one_statement
 from gateway.stores.records.questions.question import Question, Row, rows_of
-from gateway.stores.records.store import client_of
+from gateway.stores.records.store import DATABASE, client_of
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
@@ -130,7 +130,7 @@ class Reader:
         except ClickHouseError as problem:
             self.close()
             code = getattr(problem, "code", None)
-            if not code:
+            if not code or _is_empty(str(problem)):
                 raise Unreachable(f"the records do not answer: {problem}") from problem
             raise QueryFailed(_words(str(problem)), code) from problem
         return msgspec.json.decode(text, type=Answer)
@@ -143,6 +143,11 @@ class Reader:
         if self._client is None:
             self._client = client_of(self._endpoint, timeout_s=self._timeout_s)
         return self._client
+
+
+def _is_empty(message: str) -> bool:
+    """A cluster that came back without our tables: no fault of whoever asks, and made anew soon."""
+    return f"Database {DATABASE} does not exist" in message
 
 
 def _words(message: str) -> str:

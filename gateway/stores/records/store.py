@@ -35,6 +35,9 @@ _REFUSED_CODES: Final = frozenset({6, 26, 27, 38, 41, 53, 69, 70, 72, 117, 130, 
 """Of ClickHouse: values that cannot be read as the column's type."""
 
 _LOOK_AGAIN_S: Final = 0.01
+_LOOK_AGAIN_MAX_S: Final = 0.2
+"""Who looks all the time takes the core from the deletion that is waited for."""
+
 _ONE_THREAD: Final = "max_threads = 1"
 """For a look-up by key: starting more threads costs more than they do."""
 
@@ -75,10 +78,14 @@ class Digest(NamedTuple):
 
 
 class RecordStore:
-    """One connection's worth of statements; `close` when done."""
+    """One connection's worth of statements; `close` when done.
 
-    def __init__(self, client: "Client") -> None:
+    `writer`: whose log it is. Gateways may share a cluster, and their files have the same names.
+    """
+
+    def __init__(self, client: "Client", *, writer: str = "") -> None:
         self._client = client
+        self._writer = writer
 
     def close(self) -> None:
         """Close the connections."""
@@ -136,7 +143,7 @@ class RecordStore:
 
         Settings stand in the statement: those of a request would need a connection of their own.
         """
-        settings = {**_INSERT, "insert_deduplication_token": f"{table}:{token}"}
+        settings = {**_INSERT, "insert_deduplication_token": f"{table}:{self._writer}:{token}"}
         said = ", ".join(f"{name} = {quoted(value)}" for name, value in settings.items())
         with _translated():
             self._client.raw_insert(
@@ -187,6 +194,11 @@ class RecordStore:
                 self._client.raw_insert("migrations", insert_block=row, fmt="JSONEachRow")
         return len(missing)
 
+    def made_at(self) -> str:
+        """When its tables were made: another time is another store, which has none of the rows."""
+        ((time,),) = self._rows("SELECT toString(min(applied_at)) FROM migrations")
+        return str(time)
+
     def merge_less(self) -> None:
         """Merge small parts when there are more of them. The embedded engine's; a cluster has its
         own ways, and maybe not this one."""
@@ -214,8 +226,10 @@ class RecordStore:
         waiting = (
             "SELECT 1 FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
         )
+        pause = _LOOK_AGAIN_S
         while self._rows(waiting):
-            time.sleep(_LOOK_AGAIN_S)
+            time.sleep(pause)
+            pause = min(2 * pause, _LOOK_AGAIN_MAX_S)
 
     def _rows(self, statement: str) -> list[list[object]]:
         with _translated():
@@ -245,13 +259,13 @@ def migrations() -> list[Migration]:
     return found
 
 
-def connect(endpoint: Endpoint) -> RecordStore:
+def connect(endpoint: Endpoint, *, writer: str = "") -> RecordStore:
     """The store behind an endpoint; its database is made if it is not there. RecordsDown."""
     with _translated():
         client = client_of(endpoint, database="")
         client.command(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
         client.close()
-        return RecordStore(client_of(endpoint))
+        return RecordStore(client_of(endpoint), writer=writer)
 
 
 def client_of(endpoint: Endpoint, *, database: str = DATABASE, timeout_s: int = 120) -> "Client":

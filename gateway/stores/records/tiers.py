@@ -94,6 +94,10 @@ class Tiers:
         """How much of the hot tier is still to be read."""
         return log_tail.bytes_after(self._log, place)
 
+    def end(self) -> Place:
+        """Where the log ends now."""
+        return log_tail.end_of(self._log)
+
     def hot_start(self) -> Place:
         """Where what has not left begins."""
         through = left(self._log).through
