@@ -28,7 +28,15 @@ def _spread(alike: list[FeedbackRow]) -> RaterSpread:
         kind=first.kind,
         target=first.target,
         raters=len(values),
-        mean=math.fsum(values) / len(values),
+        mean=_mean(values),
         lowest=min(values),
         highest=max(values),
     )
+
+
+def _mean(values: list[float]) -> float:
+    """Also of scores as they were taken once, too large for their sum to be a number."""
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return math.fsum(value / len(values) for value in values)

@@ -23,6 +23,11 @@ SKEW_MS: Final = 5 * 60_000
 FEEDBACK_MAX: Final = 1_000
 """Judgements of one session: each makes its record anew, and the record holds all that stand."""
 
+SCORE_MAX: Final = 1e12
+"""Of either sign. No scale goes so far, and sums of what does would be no numbers any more."""
+SAMPLING_MIN: Final = 1e-12
+"""A judgement counts by the inverse, and one of nothing would be all there is."""
+
 
 def takes(log: tuple[FeedbackState, ...], feedback_id: str) -> bool:
     """False: it was taken before. Raises AcpFailure when the session was judged too often."""
@@ -40,6 +45,8 @@ def complete(state: SessionState, feedback: Feedback, *, by: Principal, at_ms: i
     _check_target(state, feedback)
     if feedback.score is None and not feedback.comment:
         raise invalid_request("give a `score` or a `comment`")
+    if feedback.score is not None and abs(feedback.score) > SCORE_MAX:
+        raise invalid_request(f"score: {feedback.score:g} is beyond {SCORE_MAX:g}: mind the unit")
     _check_sampling(feedback.sampling_probability)
     time_ms = parse_rfc3339(feedback.time) if feedback.time else at_ms
     if time_ms is None:
@@ -84,6 +91,6 @@ def _check_target(state: SessionState, feedback: Feedback) -> None:
 
 
 def _check_sampling(probability: float | None) -> None:
-    if probability is not None and not 0 < probability <= 1:
-        message = f"sampling_probability: {probability:g} is not over 0 and at most 1; leave it out"
-        raise invalid_request(f"{message} where nobody drew the target")
+    if probability is not None and not SAMPLING_MIN <= probability <= 1:
+        message = f"sampling_probability: {probability:.17g} is not from {SAMPLING_MIN:g} to 1"
+        raise invalid_request(f"{message}; leave it out where nobody drew the target")

@@ -1,5 +1,7 @@
 """Raters that disagree are seen: a mean alone would say that all is half well."""
 
+import pytest
+
 from acp_spec.model.enums import FeedbackKind
 from acp_spec.model.session import Feedback, FeedbackTarget
 from acp_spec.model.times import rfc3339
@@ -33,3 +35,10 @@ def test_only_judgements_of_the_same_thing_in_the_same_way_are_compared() -> Non
     ]
     (found,) = spreads(rows)
     assert (found.target, found.lowest, found.highest) == (CALL, 0.5, 1.0)
+
+
+def test_scores_that_were_taken_before_there_was_a_limit_have_a_mean_all_the_same() -> None:
+    """The journal has them, and a record that cannot be made is one that nobody trains on."""
+    (found,) = spreads([_row("ann", 1.7e308), _row("bo", 1.7e308), _row("cy", -1.7e308)])
+    assert found.mean == pytest.approx(1.7e308 / 3)
+    assert (found.lowest, found.highest) == (-1.7e308, 1.7e308)

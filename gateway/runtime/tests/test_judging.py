@@ -39,7 +39,7 @@ def test_the_same_id_is_not_taken_twice_even_when_no_more_is_taken() -> None:
     assert str(FEEDBACK_MAX) in refused.value.error.message
 
 
-@pytest.mark.parametrize("probability", [0.0, -0.2, 1.000001, 1e300])
+@pytest.mark.parametrize("probability", [0.0, -0.2, 1.000001, 1e300, 5e-324])
 def test_a_probability_that_is_none_is_refused(probability: float) -> None:
     play = _play()
     asked = _rating(sampling_probability=probability)
@@ -47,6 +47,17 @@ def test_a_probability_that_is_none_is_refused(probability: float) -> None:
         complete(play.state, asked, by=LOCAL, at_ms=1)
     assert refused.value.error.reason == "INVALID_REQUEST"
     assert "sampling_probability" in refused.value.error.message
+
+
+@pytest.mark.parametrize("score", [1.7e308, -1.7e308, 1.000001e12])
+def test_a_score_so_large_that_sums_of_it_are_no_numbers_is_refused(score: float) -> None:
+    """Two such ones of a session, and its trajectory could never be written."""
+    play = _play()
+    with pytest.raises(AcpFailure) as refused:
+        complete(play.state, _rating(score), by=LOCAL, at_ms=1)
+    assert refused.value.error.reason == "INVALID_REQUEST"
+    assert "score" in refused.value.error.message
+    assert complete(play.state, _rating(-1e12), by=LOCAL, at_ms=1).score == -1e12
 
 
 def test_the_sampling_probability_is_in_the_record() -> None:
