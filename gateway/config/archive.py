@@ -1,11 +1,16 @@
 """Settings of the archive: where old trajectories go, when, and for how long."""
 
-from typing import Annotated, Self
+import os
+from pathlib import Path
+from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.section import Section
+
+TAKEN: Final = ("store", "trajectories", "records", "rewards", "archive-work")
+"""Folders of the data directory that are others': some may be deleted, some are written anew."""
 
 
 class ArchiveSettings(Section):
@@ -56,3 +61,17 @@ class ArchiveSettings(Section):
         if self.keep_days and self.keep_days <= self.hot_days:
             raise ValueError("archive.keep_days must be over archive.hot_days, or 0 for ever")
         return self
+
+
+def place_problem(url: str, data_dir: Path) -> str:
+    """Why files must not leave for there; empty if they may."""
+    scheme, _, path = url.rpartition("://")
+    if "memory" in scheme.lower().split("::"):
+        return "archive.url: memory keeps nothing: each file that left would be lost"
+    if not url or scheme.lower() not in ("", "file", "local"):
+        return ""
+    place, data = (Path(os.path.normpath(one.absolute())) for one in (Path(path), data_dir))
+    for folder in TAKEN:
+        if place.is_relative_to(data / folder):
+            return f"archive.url: {data / folder} is not the archive's: name a folder of its own"
+    return ""

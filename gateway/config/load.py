@@ -223,16 +223,33 @@ def _translate(error: ValidationError, sources: Mapping[str, str]) -> tuple[Prob
         _problem(
             tuple(str(part) for part in finding["loc"]),
             finding["msg"].removeprefix("Value error, "),
+            is_pattern=finding["type"] == "string_pattern_mismatch",
             sources=sources,
         )
         for finding in error.errors(include_url=False, include_context=False)
     )
 
 
-def _problem(location: tuple[str, ...], message: str, *, sources: Mapping[str, str]) -> Problem:
+def _problem(
+    location: tuple[str, ...], message: str, *, is_pattern: bool, sources: Mapping[str, str]
+) -> Problem:
     path = ".".join(location)
     for key in keys():
         if path == key or path.startswith(f"{key}."):
+            if is_pattern and path == key:
+                message = f"is not of the form it must have: {_description(key)}"
             return Problem(key, sources.get(key, DEFAULT_SOURCE), message)
     said = sorted({source for key, source in sources.items() if key.startswith(path)})
     return Problem(path or "settings", ", ".join(said) or DEFAULT_SOURCE, message)
+
+
+def _description(key: str) -> str:
+    """What a setting is for: of a form it says more than the pattern does."""
+    model: type[BaseModel] = Settings
+    *sections, name = key.split(".")
+    for section in sections:
+        kind = model.model_fields[section].annotation
+        assert isinstance(kind, type)
+        assert issubclass(kind, BaseModel)
+        model = kind
+    return model.model_fields[name].description or ""

@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from gateway.config.credentials import CredentialRef, parse_credential
 from gateway.config.section import Section
+from gateway.config.web_addresses import no_or_web_address
 
 
 class RecordsStart(StrEnum):
@@ -24,9 +25,8 @@ class RecordsSettings(Section):
         description="first_use: nothing runs until somebody asks; it then feeds itself from the"
         " trajectories of before. with_gateway: it follows from the start on.",
     )
-    url: str = Field(
+    url: Annotated[str, AfterValidator(no_or_web_address)] = Field(
         default="",
-        pattern=r"^(https?://[^\s]+)?$",
         description="A ClickHouse to use, http(s)://user@host:port. Empty: an embedded one in a"
         " process of its own, its files in the data directory.",
     )

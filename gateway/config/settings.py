@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -17,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.config.archive import ArchiveSettings
+from gateway.config.archive import ArchiveSettings, place_problem
 from gateway.config.binds import Bind, parse_bind
 from gateway.config.board import BoardSettings
 from gateway.config.credentials import CredentialRef, parse_credential
@@ -27,6 +28,7 @@ from gateway.config.rewards import RewardSettings
 from gateway.config.secrets import SecretsSettings
 from gateway.config.section import Section
 from gateway.config.semantics import SemanticsSettings
+from gateway.config.web_addresses import sendable, web_address
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -362,11 +364,11 @@ class TracingSettings(Section):
     """Spans over OTLP."""
 
     enabled: bool = Field(default=False, description="Off: nobody listens by default.")
-    endpoint: str = Field(
+    endpoint: Annotated[str, AfterValidator(web_address)] = Field(
         default="http://127.0.0.1:4318/v1/traces",
         description="OTLP over HTTP; a collector's usual port.",
     )
-    headers: dict[str, SecretStr] = Field(
+    headers: Annotated[dict[str, SecretStr], AfterValidator(sendable)] = Field(
         default_factory=dict, description="Headers of the export, such as a token."
     )
     sample_ratio: Annotated[float, Field(ge=0.0, le=1.0)] = Field(
@@ -432,6 +434,12 @@ class Settings(Section):
         if self.outbound.allow is not None:
             return self.outbound.allow
         return LOOPBACK_NETWORKS if self.is_loopback else ()
+
+    @model_validator(mode="after")
+    def _archive_apart(self) -> Self:
+        if problem := place_problem(self.archive.url, self.data_dir):
+            raise ValueError(problem)
+        return self
 
     @model_validator(mode="after")
     def _safe_to_expose(self) -> Self:

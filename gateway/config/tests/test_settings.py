@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from gateway.config.load import keys
+from gateway.config.load import SettingsError, keys, load_settings
 from gateway.config.networks import LOOPBACK_NETWORKS, parse_network
 from gateway.config.settings import Settings
 
@@ -86,3 +86,69 @@ def test_every_setting_is_read_by_somebody() -> None:
         if isinstance(node, ast.Attribute)
     }
     assert [key for key in keys() if key.rpartition(".")[2] not in read] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("nonsense", "", "ftp://x", "http://", "http:///v1/traces", "http://h:99999/v1"),
+        *("http://h:0", "http://h:x", "http://h /v1", "http://[::1/v1"),
+    ],
+)
+def test_an_address_that_nobody_can_be_asked_at_is_told_at_the_start(url: str) -> None:
+    with pytest.raises(ValidationError, match="write http"):
+        Settings.model_validate({"tracing": {"endpoint": url}})
+    if url:
+        with pytest.raises(ValidationError, match="write http"):
+            Settings.model_validate({"records": {"url": url}})
+
+
+@pytest.mark.parametrize("url", ["http://h", "https://u:p%40@h:8443/x?y=z", "http://[::1]:4318/v1"])
+def test_an_address_that_can_be_asked_stays_as_it_was_written(url: str) -> None:
+    given = {"tracing": {"endpoint": url}, "records": {"url": url}}
+    settings = Settings.model_validate(given)
+    assert (settings.tracing.endpoint, settings.records.url) == (url, url)
+
+
+@pytest.mark.parametrize("given", [{"a b": "x"}, {"": "x"}, {"a:": "x"}, {"a": "x\ny"}])
+def test_a_header_that_cannot_be_sent_is_told_at_the_start_without_its_value(
+    given: dict[str, str],
+) -> None:
+    with pytest.raises(SettingsError) as told:
+        load_settings(environ={}, flags={"tracing.headers": given})
+    assert "tracing.headers" in str(told.value)
+    assert "x" not in str(told.value).replace("tracing.headers", "")
+    load_settings(environ={}, flags={"tracing.headers": {"x-token": "a b, c"}})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("memory://x", "simplecache::memory://x", "data/store", "data/records/archive"),
+        *("data/trajectories", "data/archive/../archive-work/x", "file://data/rewards"),
+    ],
+)
+def test_an_archive_that_would_lose_its_files_is_refused(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that left for memory were gone with the pass; those in `records` with the advice that
+    it can be deleted."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValidationError, match=r"archive\.url"):
+        Settings.model_validate({"data_dir": "data", "archive": {"url": url}})
+
+
+@pytest.mark.parametrize("url", ["", "data/archive", "data/stored", "s3://records/store", "/attic"])
+def test_an_archive_of_its_own_is_taken(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.model_validate({"data_dir": "data", "archive": {"url": url}})
+    assert settings.archive.url == url
+
+
+def test_a_text_of_another_form_is_answered_with_words_and_no_pattern() -> None:
+    with pytest.raises(SettingsError) as told:
+        load_settings(environ={}, flags={"tracing.url_template": "http://x/{trace}"})
+    assert "with {trace_id} in it" in str(told.value)
+    assert "pattern" not in str(told.value)
