@@ -330,12 +330,12 @@ def _services(
 ) -> Services:
     """What the borders reach."""
     parts, row, registry = _board_parts(ground), kept.row, kept.registry
-    name = kept.contexts.gateway_id
-    records = records_of(ground.settings, outbox, metrics=ground.metrics, name=name)
-    around = Surroundings(ground.settings, ground.metrics)
+    settings = ground.settings
+    records = records_of(settings, outbox, metrics=ground.metrics, by=kept.contexts.gateway_id)
+    around = Surroundings(settings, ground.metrics)
     open_now = OpenSessions(ground.store, kept.driver.find)
     audit_tokens(kept.tokens, parts.audit)
-    board = board_of(ground.settings, parts, registry=registry, workflows=kept.workflows)
+    board = board_of(settings, parts, registry=registry, workflows=kept.workflows)
     kept.workflows.in_use = WorkflowUse(ground.store, kept.rolling.rollouts).why
     measurable = Measurable(
         workflows=kept.workflows, tokens=kept.tokens, own_url=lambda: kept.contexts.public_url
@@ -350,17 +350,15 @@ def _services(
         rollouts=kept.rolling.rollouts,
         records=records,
         dashboard=dashboard_of(records, sessions, open_now=open_now, row=row, around=around),
-        lineages=lineages_of(ground.settings, sessions, driver=kept.driver, records=records),
+        lineages=lineages_of(settings, sessions, driver=kept.driver, records=records),
         archive=archive,
         replays=kept.rolling.replays,
-        evidences=evidences_of(ground.settings, board, parts=parts, measurable=measurable),
+        evidences=evidences_of(settings, board, parts=parts, measurable=measurable),
         sla=ground.sla,
         semantics=review(ground.unknown, kept.workflows, audit=parts.audit, meaning=ground.meaning),
         drills=_drills(ground, kept.workflows),
         rewards=ground.rewarding.book,
-        reviews=ground.rewarding.reviews(
-            sessions, ground.settings, audit=parts.audit, clock=ground.clock
-        ),
+        reviews=ground.rewarding.reviews(sessions, settings, audit=parts.audit, clock=ground.clock),
         unready=lambda: reasons(ground.unready, outbox),
         parameters=row.book(ground.store, durable=ground.committer, audit=parts.audit),
         targets=row.targets,

@@ -29,10 +29,10 @@ MODULE = "gateway.stores.records.child"
 KEY_BYTES = 32
 
 
-def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics, name: str) -> Records:
-    """The records of this gateway; nothing runs yet. `name`: the gateway's id."""
+def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics, by: str) -> Records:
+    """The records of this gateway; nothing runs yet. `by`: the gateway's id."""
     records = Records(
-        _launch(settings, name),
+        _launch(settings, by),
         cluster=lambda: _cluster(settings),
         most=lambda: _most(settings),
         on_start=outbox.be_prompt,
