@@ -3,13 +3,15 @@
 `record` puts a row beside the event in one batch. A background task takes rows, builds the
 trajectories, waits until all they say is on disk (only synced facts leave), puts the lines on disk
 and deletes the rows. Killed between the last two, the next start finds the lines and settles them.
+
+A trajectory is of the session as it stands when it is built. So several rows of one session that
+wait at the same time would be told the same: the newest is, and settles the others.
 """
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +22,7 @@ from gateway.runtime.clock import Clock
 from gateway.runtime.committer import Committer
 from gateway.stores.errors import StoreError
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import parse_sequence_row, sequence_row, session_row
+from gateway.stores.tables import SEQUENCE_BYTES, parse_sequence_row, sequence_row, session_row
 from gateway.stores.trajectory_log import BATCH_LINES_MAX, Line, TrajectoryLog, line_of
 from gateway.telemetry.logs import get_log
 
@@ -53,12 +55,57 @@ BACKOFF_FIRST_S, BACKOFF_MAX_S = 1.0, 60.0
 
 log = get_log(__name__)
 
+Group = list[bytes]
+"""The rows of one session that wait."""
 
-class _Ready(NamedTuple):
-    """A batch to deliver: the rows it settles, and the lines (fewer when sessions were deleted)."""
 
-    rows: list[bytes]
+class _Batch(NamedTuple):
+    """What to deliver: whose rows it settles, and the lines (fewer when sessions were deleted)."""
+
+    groups: list[Group]
     lines: list[bytes]
+
+
+class _Waiting:
+    """Rows by session, in the order in which their sessions came."""
+
+    def __init__(self) -> None:
+        self._groups: dict[bytes, Group] = {}
+        self._rows = 0
+
+    def __len__(self) -> int:
+        """How many sessions."""
+        return len(self._groups)
+
+    @property
+    def is_full(self) -> bool:
+        return self._rows >= READY_MAX
+
+    def add(self, row: bytes) -> None:
+        self._groups.setdefault(row[:-SEQUENCE_BYTES], []).append(row)
+        self._rows += 1
+
+    def take(self, count: int) -> list[Group]:
+        """Up to so many sessions' rows."""
+        groups = [self._groups.pop(key) for key in list(islice(self._groups, count))]
+        self._rows -= sum(map(len, groups))
+        return groups
+
+    def put_back(self, groups: Iterable[Group]) -> None:
+        """They were taken and are the first again, with what came meanwhile."""
+        first: dict[bytes, Group] = {}
+        for group in groups:
+            key = group[0][:-SEQUENCE_BYTES]
+            first[key] = group + self._groups.pop(key, [])
+            self._rows += len(group)
+        self._groups = first | self._groups
+
+    def drop(self, session_id: str) -> None:
+        self._rows -= len(self._groups.pop(session_row(session_id), ()))
+
+    def clear(self) -> None:
+        self._groups.clear()
+        self._rows = 0
 
 
 class Outbox:
@@ -78,7 +125,7 @@ class Outbox:
         self._trajectories = trajectories
         self._build = build
         self._clock = clock
-        self._ready: deque[bytes] = deque()
+        self._ready = _Waiting()
         self._more_in_store = True
         self._unbuildable: set[bytes] = set()
         self._wake = asyncio.Event()
@@ -139,9 +186,8 @@ class Outbox:
             gone = await asyncio.to_thread(
                 self._trajectories.erase, session_id, since_ms, now_ms=now_ms
             )
-            prefix = session_row(session_id)
-            self._ready = deque(row for row in self._ready if not row.startswith(prefix))
-            for row, _ in self._store.scan(Table.OUTBOX, prefix):
+            self._ready.drop(session_id)
+            for row, _ in self._store.scan(Table.OUTBOX, session_row(session_id)):
                 self._unbuildable.discard(row)
                 self._settle(row)
             await self._committer.written()
@@ -180,10 +226,10 @@ class Outbox:
         """Deliver some rows; False when there was nothing to do."""
         async with self._busy:
             self._wake.clear()
-            rows = self._next_rows()
-            if not rows:
+            groups = self._next_groups()
+            if not groups:
                 return False
-            batch = await self._built(rows)
+            batch = await self._built(groups)
             # What the lines say, and the deletes of the batch before, are on disk from here on.
             await self._committer.synced()
             try:
@@ -191,34 +237,33 @@ class Outbox:
                     now_ms = self._clock.now_ms()
                     await asyncio.to_thread(self._trajectories.append, batch.lines, now_ms)
             except OSError:
-                self._ready.extendleft(reversed(rows))
+                self._ready.put_back(groups)
                 raise
-            self._ready.extendleft(reversed(rows[len(batch.rows) :]))
-            for row in batch.rows:
+            self._ready.put_back(groups[len(batch.groups) :])
+            for row in chain.from_iterable(batch.groups):
                 if row not in self._unbuildable:
                     self._settle(row)
             await self._committer.written()
             return True
 
-    def _next_rows(self) -> list[bytes]:
+    def _next_groups(self) -> list[Group]:
         if not self._ready and self._more_in_store:
-            found = (
-                row
-                for row, _ in self._store.scan(Table.OUTBOX, b"")
-                if row not in self._unbuildable
-            )
-            self._ready.extend(islice(found, READY_MAX))
-            self._more_in_store = len(self._ready) == READY_MAX
-        return [self._ready.popleft() for _ in range(min(BATCH_LINES_MAX, len(self._ready)))]
+            for row, _ in self._store.scan(Table.OUTBOX, b""):
+                if self._ready.is_full:
+                    break
+                if row not in self._unbuildable:
+                    self._ready.add(row)
+            self._more_in_store = self._ready.is_full
+        return self._ready.take(BATCH_LINES_MAX)
 
-    async def _built(self, rows: list[bytes]) -> _Ready:
-        """Lines for the first of `rows`, as many as fit; the loop breathes in between."""
-        done: list[bytes] = []
+    async def _built(self, groups: list[Group]) -> _Batch:
+        """Lines for the first of `groups`, as many as fit; the loop breathes in between."""
+        done: list[Group] = []
         lines: list[bytes] = []
         size = 0
-        for row in rows:
-            done.append(row)
-            line = self._line(row)
+        for group in groups:
+            done.append(group)
+            line = self._line(group)
             if line is not None:
                 lines.append(line)
                 size += len(line)
@@ -226,15 +271,15 @@ class Outbox:
                 break
             if len(done) % BUILT_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return _Ready(done, lines)
+        return _Batch(done, lines)
 
-    def _line(self, row: bytes) -> bytes | None:
-        session_id, sequence = parse_sequence_row(row)
+    def _line(self, group: Group) -> bytes | None:
+        session_id, sequence = parse_sequence_row(max(group))
         try:
             trajectory = self._build(session_id)
         except Exception as error:
-            # Our own mistake or a damaged record: the row stays, and the others go on.
-            self._unbuildable.add(row)
+            # Our own mistake or a damaged record: its rows stay, and the others go on.
+            self._unbuildable.update(group)
             log.error("trajectory_not_built", cause=error, session_id=session_id)
             return None
         if trajectory is None:
@@ -272,16 +317,19 @@ class Outbox:
         sync before the next append takes these deletes along.
         """
         for line in lines:
-            self._committer.delete(Table.OUTBOX, sequence_row(*line))
+            newest = sequence_row(*line)
+            for row, _ in self._store.scan(Table.OUTBOX, session_row(line.session_id)):
+                if row <= newest:
+                    self._committer.delete(Table.OUTBOX, row)
         await self._committer.written()
 
     def _recorded(self, row: bytes) -> None:
         self._lag += 1
         if not self._more_in_store:
-            if len(self._ready) < READY_MAX:
-                self._ready.append(row)
-            else:
+            if self._ready.is_full:
                 self._more_in_store = True
+            else:
+                self._ready.add(row)
         self._wake.set()
 
     async def _back_off(self, error: OSError) -> None:

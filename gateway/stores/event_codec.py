@@ -15,7 +15,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from gateway.engine.events import AnyEvent, SessionErased
 from gateway.stores.errors import EventUnknown, KeyGone, RecordCorrupt, RecordError
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import SequenceRow, parse_sequence_row, sequence_row, session_row
+from gateway.stores.tables import (
+    SequenceRow,
+    parse_sequence_row,
+    sequence_of,
+    sequence_row,
+    session_row,
+)
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -80,20 +86,20 @@ class Sealer:
 
     def unseal(self, session_id: str, table: Table, *, key: bytes, value: bytes) -> bytes:
         """What was sealed at `key`. Raises KeyGone or RecordCorrupt."""
-        sequence = parse_sequence_row(key).sequence if table is Table.JOURNAL else 0
         kind, body = value[:1], value[1:]
         if kind == PLAIN:
             return body
         if kind != SEALED:
-            raise RecordCorrupt(session_id, sequence, what=f"unknown kind of record {kind!r}")
-        cipher = self._live.get(session_id) or self._load(session_id, sequence)
+            what = f"unknown kind of record {kind!r}"
+            raise RecordCorrupt(session_id, _sequence_in(table, key), what=what)
+        cipher = self._live.get(session_id) or self._load(session_id, _sequence_in(table, key))
         nonce, text = body[:NONCE_BYTES], body[NONCE_BYTES:]
         try:
             return cipher.decrypt(nonce, text, _ROW_OF[table] + key)
         except (InvalidTag, ValueError) as error:
             raise RecordCorrupt(
                 session_id,
-                sequence,
+                _sequence_in(table, key),
                 what="its bytes were changed; restore the directory from a backup",
             ) from error
 
@@ -140,6 +146,10 @@ class Sealer:
             # The oldest goes, not the least used: no bookkeeping per use, a miss is one read.
             del self._live[next(iter(self._live))]
         self._live[session_id] = cipher
+
+
+def _sequence_in(table: Table, key: bytes) -> int:
+    return sequence_of(key) if table is Table.JOURNAL else 0
 
 
 def encode(events: Sequence[AnyEvent]) -> bytes:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from gateway.engine.events import AnyEvent
 from gateway.stores.event_codec import Events, Sealer
 from gateway.stores.ports import Store, Table
-from gateway.stores.tables import parse_sequence_row, session_row
+from gateway.stores.tables import sequence_of, session_row
 
 
 def read_records(store: Store, sealer: Sealer, *, session_id: str) -> Iterator[tuple[int, Events]]:
     """The session's records in order: the sequence of the first event, and the events."""
     for key, value in store.scan(Table.JOURNAL, session_row(session_id)):
-        yield parse_sequence_row(key).sequence, sealer.decode_record(key, value)
+        yield sequence_of(key), sealer.decode_record(key, value)
 
 
 def read_events(

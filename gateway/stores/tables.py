@@ -81,6 +81,11 @@ def parse_sequence_row(key: bytes) -> SequenceRow:
     return SequenceRow(key[:-SEQUENCE_BYTES].decode(), _U64.unpack(key[-SEQUENCE_BYTES:])[0])
 
 
+def sequence_of(key: bytes) -> int:
+    """The sequence in such a key."""
+    return int(_U64.unpack_from(key, len(key) - SEQUENCE_BYTES)[0])
+
+
 def shard_row(session_id: str, shard: str, *, row: bytes = b"") -> bytes:
     """Key in SHARD; with an empty `row` the prefix of all rows of that shard."""
     return session_id.encode() + _shard_part(shard) + row

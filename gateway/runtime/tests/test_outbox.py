@@ -113,7 +113,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox_module, "BACKOFF_FIRST_S", 0.002)
 
 
-def test_each_row_becomes_one_line_and_goes(tmp_path: Path) -> None:
+def test_each_session_that_waits_becomes_one_line_its_newest_and_all_rows_go(
+    tmp_path: Path,
+) -> None:
     async def story() -> None:
         bench = Bench(tmp_path, ForgetfulStore())
         wanted = [Line(_session(number), 9 + number) for number in range(600)]
@@ -123,7 +125,44 @@ def test_each_row_becomes_one_line_and_goes(tmp_path: Path) -> None:
         await bench.idle()
         await bench.stop()
         assert [*bench.store.scan(Table.OUTBOX, b"")] == []
-        assert Counter(_delivered(tmp_path)) == Counter([*wanted, Line(_session(0), 77)])
+        assert Counter(_delivered(tmp_path)) == Counter([Line(_session(0), 77), *wanted[1:]])
+
+    _run(story)
+
+
+def test_a_session_that_is_judged_again_after_its_line_has_another(tmp_path: Path) -> None:
+    async def story() -> None:
+        bench = Bench(tmp_path, ForgetfulStore())
+        for sequence in (1, 2):
+            bench.outbox.record(_session(0), sequence)
+            await bench.idle()
+        await bench.stop()
+        assert _delivered(tmp_path) == [Line(_session(0), 1), Line(_session(0), 2)]
+
+    _run(story)
+
+
+def test_a_crash_leaves_no_older_row_of_a_session_whose_line_is_written(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = ForgetfulStore()
+        bench = Bench(tmp_path, store)
+        over = _die_between_line_and_row(bench)
+        for sequence in (1, 2, 5):
+            bench.outbox.record(_session(0), sequence)
+        await _until(partial(_has_lines, tmp_path, 1))
+        bench.outbox.record(_session(0), 7)  # of after that line
+        await bench.committer.synced()
+        bench.task.cancel()
+        await asyncio.gather(bench.task, return_exceptions=True)
+        over.set()
+        found = store.crash()
+        assert len([*found.scan(Table.OUTBOX, b"")]) == 4
+        again = Bench(tmp_path, found)
+        await asyncio.sleep(0.01)
+        await again.idle()
+        await again.stop()
+        assert _delivered(tmp_path) == [Line(_session(0), 5), Line(_session(0), 7)]
+        assert [*again.store.scan(Table.OUTBOX, b"")] == []
 
     _run(story)
 
@@ -226,11 +265,13 @@ def test_a_full_disk_pauses_it_and_loses_nothing(tmp_path: Path) -> None:
         assert bench.log.refused >= 3
         assert bench.outbox.lag == 3
         bench.outbox.record(_session(3), 1)
+        bench.outbox.record(_session(0), 4)  # joins the row that waits
         bench.log.is_full = False
         await bench.idle()
         await _until(lambda: not bench.outbox.is_stuck)
         await bench.stop()
-        assert sorted(_delivered(tmp_path)) == [Line(_session(n), 1) for n in range(4)]
+        wanted = [Line(_session(0), 4), *(Line(_session(n), 1) for n in (1, 2, 3))]
+        assert sorted(_delivered(tmp_path)) == wanted
 
     _run(story)
 
