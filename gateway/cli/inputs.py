@@ -7,8 +7,9 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from acp_spec.bindings.errors import invalid_request
 from acp_spec.codec.scan import PayloadRefused, check_payload
@@ -35,7 +36,7 @@ def _all(text: str | None, file: Path | None) -> Iterator[tuple[str, bytes]]:
     elif file.suffix == ".csv":
         yield from _csv_rows(file)
     elif file.suffix in (".jsonl", ".ndjson") or file == STANDARD_INPUT:
-        yield from _lines(file)
+        yield from lines_of(file)
     else:
         yield str(file), _read(file).encode()
 
@@ -46,11 +47,12 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, bytes]]:
             yield f"{file}:{number}", json.dumps(row, ensure_ascii=False).encode()
 
 
-def _lines(file: Path) -> Iterator[tuple[str, bytes]]:
-    with sys.stdin if file == STANDARD_INPUT else _opened(file) as lines:
+def lines_of(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Each line that is not blank, with its place, as it is; of standard input for `-`."""
+    with sys.stdin.buffer if file == STANDARD_INPUT else _opened_bytes(file) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield f"{file}:{number}", line.strip().encode()
+                yield f"{file}:{number}", line.strip()
 
 
 def _checked(data: bytes, place: str) -> Payload:
@@ -67,7 +69,11 @@ def _read(file: Path) -> str:
 
 
 def _opened(file: Path) -> TextIO:
+    return TextIOWrapper(_opened_bytes(file), encoding="utf-8", newline="")
+
+
+def _opened_bytes(file: Path) -> BinaryIO:
     try:
-        return file.open(encoding="utf-8", newline="")
+        return file.open("rb")
     except OSError as problem:
         raise invalid_request(f"{file}: cannot be read: {problem.strerror}") from None

@@ -7,6 +7,7 @@ import typer
 
 from acp_spec.sdk.cli import Exit, JsonFlag, Output, reporting
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
+from gateway.cli.rewards_given import give
 
 if TYPE_CHECKING:
     from acp_spec.model.trajectory import Trajectory
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 RULES = "/v1/rewards/rules"
 
 app = typer.Typer(help="Reward rules and what they make of sessions.", no_args_is_help=True)
+app.command("give")(give)
 
 Records = Annotated[
     Path,

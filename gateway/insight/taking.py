@@ -147,7 +147,10 @@ def reward_of(one: Trajectory, reward: str) -> float | None:
         for row in one.rewards.quality
         if row.value is not None and name in ("", row.name) and math.isfinite(row.value)
     ]
-    return math.fsum(given) / len(given) if given else None
+    try:
+        return math.fsum(given) / len(given) if given else None
+    except OverflowError:  # a reflector may say 1e308 twice: a mean is there all the same
+        return math.fsum(value / len(given) for value in given)
 
 
 def settled_calls(one: Trajectory) -> dict[str, list[Attempt]]:

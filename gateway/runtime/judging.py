@@ -11,7 +11,7 @@ import msgspec
 
 from acp_spec.bindings.errors import error, invalid_request, refused_by_state
 from acp_spec.codec.json import encode
-from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.errors import AcpError, AcpFailure, Reason
 from acp_spec.model.session import Feedback
 from acp_spec.model.times import parse_rfc3339, rfc3339
 from gateway.engine.rejections import OUR_FEEDBACK
@@ -27,6 +27,23 @@ SCORE_MAX: Final = 1e12
 """Of either sign. No scale goes so far, and sums of what does would be no numbers any more."""
 SAMPLING_MIN: Final = 1e-12
 """A judgement counts by the inverse, and one of nothing would be all there is."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of one judgement of many: taken, by its id, or refused with an error."""
+
+    session_id: str
+    feedback_id: str = ""
+    state_version: str = ""
+    error: AcpError | None = None
+
+
+class JudgedMany(msgspec.Struct, frozen=True, kw_only=True):
+    """One result for each judgement, in the order they came."""
+
+    taken: int
+    refused: int
+    results: tuple[Judged, ...]
 
 
 def takes(log: tuple[FeedbackState, ...], feedback_id: str) -> bool:

@@ -4,8 +4,10 @@ Every promise leaves after its sync: an opening, an awaited end, a cancel, feedb
 A session of another tenant is NOT_FOUND. All failures are AcpFailure.
 """
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -13,6 +15,7 @@ from acp_spec.bindings.errors import error, refused_by_state
 from acp_spec.codec.json import encode
 from acp_spec.model.enums import Boundary, Mode, SessionStatus
 from acp_spec.model.errors import AcpError, AcpFailure, Reason
+from acp_spec.model.gateway_calls import GiveFeedbackRequest
 from acp_spec.model.ids import is_session_id
 from acp_spec.model.session import (
     CompleteOperation,
@@ -48,7 +51,7 @@ from gateway.governance.meanings import refused_values
 from gateway.runtime.context import ContextMaker
 from gateway.runtime.driver import Driver
 from gateway.runtime.erasing import Erasing
-from gateway.runtime.judging import complete, recorder_of, takes
+from gateway.runtime.judging import Judged, JudgedMany, complete, recorder_of, takes
 from gateway.runtime.live import Erased, Live, Notify
 from gateway.runtime.opening import Openings, check_key
 from gateway.runtime.operations import ended_from_callback, result_digest
@@ -59,6 +62,9 @@ from gateway.runtime.scored import Scored
 from gateway.runtime.streams import Streams
 from gateway.runtime.unknown_values import Seen
 from gateway.runtime.wakeup import Wakeup
+
+JUDGED_AT_ONCE: Final = 16
+"""Of many judgements, some 3 ms: then others have their turn."""
 
 
 def _not_manual(message: str) -> AcpError:
@@ -219,19 +225,45 @@ class SessionService:
     async def feedback(
         self, session_id: str, feedback: Feedback, *, principal: Principal
     ) -> FeedbackAccepted:
-        live = self._find(session_id, principal)
+        live, feedback_id = self._judge(session_id, feedback, by=principal)
+        version = (await self._on_disk(live)).version_text
+        return FeedbackAccepted(feedback_id=feedback_id, state_version=version)
+
+    async def feedback_in_bulk(
+        self, asked: Sequence[GiveFeedbackRequest], *, principal: Principal
+    ) -> JudgedMany:
+        """Each judgement is taken or refused for itself; what was taken is on disk on return."""
+        results: list[Judged] = []
+        for one in asked:
+            if results and len(results) % JUDGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            try:
+                live, feedback_id = self._judge(one.session_id, one.feedback, by=principal)
+            except AcpFailure as refused:
+                results.append(Judged(session_id=one.session_id, error=refused.error))
+                continue
+            version = live.state.version_text
+            results.append(
+                Judged(session_id=one.session_id, feedback_id=feedback_id, state_version=version)
+            )
+        await self._driver.committer.synced()
+        taken = sum(one.error is None for one in results)
+        return JudgedMany(taken=taken, refused=len(results) - taken, results=tuple(results))
+
+    def _judge(self, session_id: str, feedback: Feedback, *, by: Principal) -> tuple[Live, str]:
+        """The session with this judgement, and its id; the same one again changes nothing."""
+        live = self._find(session_id, by)
         at_ms = self._driver.now_ms(live)
-        full = complete(live.state, feedback, by=principal, at_ms=at_ms)
+        full = complete(live.state, feedback, by=by, at_ms=at_ms)
         if takes(live.state.feedback_log, full.feedback_id):
             given = FeedbackGiven(
                 at_ms=at_ms,
                 feedback=full,
                 feedback_id=full.feedback_id,
-                recorded_by=recorder_of(full, by=principal),
+                recorded_by=recorder_of(full, by=by),
             )
             self._driver.feed(live, given)
-        version = (await self._on_disk(live)).version_text
-        return FeedbackAccepted(feedback_id=full.feedback_id, state_version=version)
+        return live, full.feedback_id
 
     async def cancel(self, session_id: str, principal: Principal) -> SessionView:
         live = self._find(session_id, principal)

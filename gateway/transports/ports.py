@@ -4,11 +4,12 @@ HTTP and gRPC call the same methods, so that both answer alike. Every method may
 any other exception is a bug of ours and leaves as INTERNAL.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from acp_spec.model.enums import SessionStatus
+from acp_spec.model.gateway_calls import GiveFeedbackRequest
 from acp_spec.model.session import (
     CompleteOperation,
     Component,
@@ -30,6 +31,7 @@ from gateway.runtime.board import Board
 from gateway.runtime.dashboard.dashboard import Dashboard
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import Drills
+from gateway.runtime.judging import JudgedMany
 from gateway.runtime.lineage import Lineages
 from gateway.runtime.parameters import ParameterBook
 from gateway.runtime.principal import NO_TRACE, Principal, Trace
@@ -94,6 +96,11 @@ class Sessions(Protocol):
         self, session_id: str, feedback: Feedback, *, principal: Principal
     ) -> FeedbackAccepted:
         """Take a judgement, also long after the end."""
+
+    async def feedback_in_bulk(
+        self, asked: Sequence[GiveFeedbackRequest], *, principal: Principal
+    ) -> JudgedMany:
+        """Take many judgements, each for itself; all that were taken are on disk."""
 
     async def cancel(self, session_id: str, principal: Principal) -> SessionView:
         """Ask it to stop; it is CANCELLED once every call has ended or its grace has passed."""

@@ -33,7 +33,7 @@ SPECIAL: dict[str, list[str]] = {
     "tokens create": ["--scope", "submit"],
 }
 # These ask nobody before they have read what they were given; a word in its place is wrong use.
-READS_FIRST = {"replay-traffic"}
+READS_FIRST = {"replay-traffic", "rewards give"}
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -4,13 +4,14 @@ Sessions do nothing: they are opened, stepped, judged and ended by what a test c
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from acp_spec.bindings.errors import error
 from acp_spec.model.card import Card
 from acp_spec.model.enums import SessionStatus, StepStatus
 from acp_spec.model.errors import AcpFailure, Reason
+from acp_spec.model.gateway_calls import GiveFeedbackRequest
 from acp_spec.model.payload import payload
 from acp_spec.model.session import (
     CompleteOperation,
@@ -43,6 +44,7 @@ from gateway.runtime.dashboard.variance import Computed, VarianceAsked
 from gateway.runtime.evidence import Evidences
 from gateway.runtime.fallback_drills import DrillParts, Drills
 from gateway.runtime.fallbacks import Fallbacks
+from gateway.runtime.judging import Judged, JudgedMany
 from gateway.runtime.lineage import Lineages
 from gateway.runtime.lineage_search import LineageSearch
 from gateway.runtime.measuring import Measurer
@@ -189,6 +191,16 @@ class InMemorySessions:
         self.of(session_id, principal)
         self.feedbacks.append(feedback)
         return FeedbackAccepted(feedback_id="f-1", state_version="1.0.1")
+
+    async def feedback_in_bulk(
+        self, asked: Sequence[GiveFeedbackRequest], *, principal: Principal
+    ) -> JudgedMany:
+        taken = [await self.feedback(one.session_id, one.feedback, principal) for one in asked]
+        results = tuple(
+            Judged(session_id=one.session_id, feedback_id=accepted.feedback_id)
+            for one, accepted in zip(asked, taken, strict=True)
+        )
+        return JudgedMany(taken=len(results), refused=0, results=results)
 
     async def cancel(self, session_id: str, principal: Principal) -> SessionView:
         return self.of(session_id, principal).view
