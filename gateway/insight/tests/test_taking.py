@@ -178,6 +178,10 @@ def test_a_reward_is_none_where_nobody_judged() -> None:
         check_reward("speed")
 
 
+def test_a_mean_of_rewards_that_no_sum_holds_is_there_all_the_same() -> None:
+    assert reward_of(rewarded(record(), 1.5e308, 1.5e308), "quality") == 1.5e308
+
+
 def test_ids_are_replaced_within_texts_that_stay_json() -> None:
     """A sub-goal may be called anything."""
     row = attempt("c1", sub_goal='od"d', arguments=json_of({"of": "c1", "in": "s1.000000000000"}))

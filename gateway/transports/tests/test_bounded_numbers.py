@@ -12,8 +12,8 @@ from msgspec import inspect
 
 from gateway.transports.operator_api import OPERATOR_ROUTES
 
-CHECKED = {"FeedbackInBulk.feedback[].feedback.sampling_probability"}
-"""Of ACP v1, and held to 0 and 1 where it is taken (`gateway.runtime.judging`)."""
+CHECKED = {f"FeedbackInBulk.feedback[].feedback.{n}" for n in ("score", "sampling_probability")}
+"""Of ACP v1, and held to their bounds where they are taken (`gateway.runtime.judging`)."""
 REQUESTS = [route.request for route in OPERATOR_ROUTES if route.request is not None]
 
 
