@@ -63,6 +63,7 @@ class Feeding:
         self._is_embedded = not order.url
         self._every_s = order.verify_every_ms / 1000
         self._compare_at = time.monotonic() + self._every_s
+        self._look_at = 0.0
         self._stop = threading.Event()
         self._store: RecordStore | None = None
         self._feed: Feed | None = None
@@ -90,9 +91,8 @@ class Feeding:
         self._feed = Feed(
             self._log, self._directory, store=self._store, masker=self._masker, cold=cold
         )
-        if self._is_another_store(self._store, is_new=steps == len(migrations())):
-            self._feed.begin_anew()
-        self._mark_store(self._store)
+        is_new = steps == len(migrations())
+        self._see_that_it_is_the_same(self._store, self._feed, is_new=is_new)
         self._problem = ""
         if self._is_first_since_boot():
             self._wish = "the machine was started anew: what was not on disk yet may be gone"
@@ -157,6 +157,8 @@ class Feeding:
             self.prepare(endpoint)
         assert self._feed is not None
         assert self._store is not None
+        if not self._is_embedded and time.monotonic() >= self._look_at:
+            self._see_that_it_is_the_same(self._store, self._feed)
         if self._is_damaged:
             self._store.drop_damaged()
             self._is_damaged, self._wish = False, "a part of the store was damaged"
@@ -215,14 +217,16 @@ class Feeding:
             log.error("records_feed_waits", what=said)
         self._problem = said
 
-    def _is_another_store(self, store: RecordStore, *, is_new: bool) -> bool:
-        """It has none of what was fed: a cluster that came back empty, a folder that was deleted.
-        Another gateway may have made its tables meanwhile."""
-        path = self._directory / STORE_FILE
-        return is_new or (path.is_file() and path.read_text() != store.made_at())
-
-    def _mark_store(self, store: RecordStore) -> None:
-        (self._directory / STORE_FILE).write_text(store.made_at())
+    def _see_that_it_is_the_same(
+        self, store: RecordStore, feed: Feed, *, is_new: bool = False
+    ) -> None:
+        """Another one has none of what was fed: a cluster that came back empty, a folder that was
+        deleted. Its tables may be there, made by another gateway meanwhile."""
+        path, made_at = self._directory / STORE_FILE, store.made_at()
+        if is_new or (path.is_file() and path.read_text() != made_at):
+            feed.begin_anew()
+        path.write_text(made_at)
+        self._look_at = time.monotonic() + self._order.look_every_ms / 1000
 
     def _is_first_since_boot(self) -> bool:
         """Parts of the store are not synced: after a power cut, what was there may not be."""

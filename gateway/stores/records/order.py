@@ -8,7 +8,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     `url`: a cluster to feed, instead of the embedded engine. `password`: that cluster's.
     `archive_url`, `archive_options`: where the files are that have left the log. `gateway_id`:
-    whose log it is, as gateways may share a cluster.
+    whose log it is, as gateways may share a cluster. `look_every_ms`: how often is looked whether
+    that cluster is still the one that was fed.
     """
 
     log_dir: str
@@ -25,6 +26,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     archive_url: str = ""
     archive_options: dict[str, str] = {}
     gateway_id: str = ""
+    look_every_ms: int = 15_000
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):

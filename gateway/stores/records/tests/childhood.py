@@ -50,6 +50,7 @@ class Child:
             url=url,
             gateway_id=gateway_id,
             tick_ms=10,
+            look_every_ms=10,
             lock_wait_s=lock_wait_s,
             verify_every_ms=verify_every_ms,
         )

@@ -85,6 +85,29 @@ def test_a_cluster_that_another_gateway_made_anew_meanwhile_is_told_from_the_one
         assert _versions(cluster, 1) == {name_of(1): 7}
 
 
+def test_a_feed_that_has_nothing_to_do_notices_that_its_cluster_is_another_one(
+    tmp_path: Path,
+) -> None:
+    put(new_log(tmp_path / "here" / "trajectories"), whole(1))
+    with (
+        Child(tmp_path / "there") as cluster,
+        Child(tmp_path / "here", url=_url(cluster)) as feeder,
+    ):
+        feeder.fed()
+        client = client_of(cluster.endpoint)
+        client.command("TRUNCATE TABLE sessions")
+        client.command("TRUNCATE TABLE migrations")
+        client.command(
+            "INSERT INTO migrations (number, name, applied_at) VALUES (1, 'x', toDateTime(7))"
+        )
+        feeder.once(lambda status: status.counts.batches >= 2)
+        assert _versions(cluster, 1) == {name_of(1): 7}
+        _lose_all(cluster.endpoint)
+        feeder.once(lambda status: status.counts.batches == 1)
+        assert _versions(cluster, 1) == {name_of(1): 7}
+        client.close()
+
+
 def test_the_same_store_is_not_fed_again_at_the_next_start(tmp_path: Path) -> None:
     put(new_log(tmp_path / "trajectories"), whole(1))
     with Child(tmp_path) as child:
