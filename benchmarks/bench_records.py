@@ -9,7 +9,7 @@ lag this program plays the outbox: 500 sessions a second end, every 60 ms what e
 log, synced; the lag ends when the feed has all rows of it in. `child_cores` is what the process
 costs meanwhile; once with sessions of three tables, once with sessions of all ten. The archive's
 rate is that of a pass over 256 MB (`archive_rate`). What the gateway
-beside it notices is measured in `records_beside`.
+beside it notices is measured in `records_beside`, judgements in `bench_feedback`.
 """
 
 import argparse
@@ -27,7 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+import uvloop
 from archive_rate import archive_rate
+from bench_feedback import measured as feedbacks
 from records_beside import beside
 from records_dashboard import dashboard
 
@@ -49,6 +51,7 @@ REDIS_SESSIONS = 100_000
 INGEST_SESSIONS = 10_000
 ATTEMPTS = 4
 RATE, RATE_S = 500, 10
+FEEDBACK_S = 10.0
 ASKED = 11
 KEY = "bench"
 
@@ -95,6 +98,8 @@ def main() -> None:
     figures |= lag(rich_line, suffix="_all_tables")
     print(figures, flush=True)
     figures |= beside(options.seconds)
+    print(figures, flush=True)
+    figures |= uvloop.run(feedbacks(FEEDBACK_S))
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
 
 
