@@ -1,11 +1,14 @@
 """Where a ClickHouse is, and who asks: the embedded one's loopback port, or a cluster's URL."""
 
+import re
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 _PORTS: Final = {"http": 8123, "https": 8443}
+_ASKED = re.compile(r"host='([^']*)', port=(\d+)\)")
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +38,20 @@ def endpoint_of(url: str, password: str = "") -> Endpoint:
         scheme=parts.scheme,
         is_remote=parts.hostname not in ("127.0.0.1", "localhost", "::1"),
     )
+
+
+def told(problem: Exception) -> str:
+    """What a client's error says, for people: its own words name the request, which is another one
+    each time, and hide the cause behind three names of classes."""
+    asked = _ASKED.search(str(problem))
+    why = [one.strerror or str(one) for one in _causes(problem) if isinstance(one, OSError)]
+    if asked is None or not why:
+        return str(problem)
+    return f"no ClickHouse answers at {asked[1]}:{asked[2]}: {why[-1]}"
+
+
+def _causes(problem: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = problem
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

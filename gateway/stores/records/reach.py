@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.endpoint import Endpoint, told
 from gateway.stores.records.feed_status import FeedingStatus
 from gateway.stores.records.guard import one_statement
 from gateway.stores.records.questions.question import Question, Row, rows_of
@@ -131,7 +131,7 @@ class Reader:
             self.close()
             code = getattr(problem, "code", None)
             if not code or _is_empty(str(problem)):
-                raise Unreachable(f"the records do not answer: {problem}") from problem
+                raise Unreachable(f"the records do not answer: {told(problem)}") from problem
             raise QueryFailed(_words(str(problem)), code) from problem
         return msgspec.json.decode(text, type=Answer)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from gateway.stores.records.embedded import among, quoted
-from gateway.stores.records.endpoint import Endpoint
+from gateway.stores.records.endpoint import Endpoint, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -296,7 +296,7 @@ def _translated() -> "Iterator[None]":
     except ClickHouseError as problem:
         code = getattr(problem, "code", None)
         kind = RowsRefused if code in _REFUSED_CODES else RecordsDown
-        raise kind(str(problem)) from problem
+        raise kind(told(problem)) from problem
 
 
 def _whole(table: str) -> str:

@@ -376,7 +376,7 @@ def test_a_cluster_that_is_away_is_waited_for(tmp_path: Path) -> None:
         cluster.kill()
     with Child(tmp_path / "here", url=f"http://default:{KEY}@127.0.0.1:{port}") as feeder:
         status = feeder.once(lambda status: "not connected yet" not in status.problem)
-        assert status.problem
+        assert status.problem == f"no ClickHouse answers at 127.0.0.1:{port}: Connection refused"
         assert status.counts.sessions == 0
 
 
