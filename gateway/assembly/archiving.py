@@ -6,6 +6,7 @@ tells on standard output.
 
 import importlib.util
 import os
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from gateway.stores.archive.marker import left
 from gateway.stores.archive.object_store import is_directory
 from gateway.stores.archive.order import ArchiveOrder, Said
 from gateway.stores.trajectory_log import FOLDER
+from gateway.telemetry.logs import get_log
 from gateway.telemetry.metrics import Metrics
 
 MODULE: Final = "gateway.stores.archive.child"
@@ -32,12 +34,16 @@ NEVER_DAYS: Final = 1_000_000
 LINE_BYTES_MAX: Final = 64 << 20
 """Of what a pass tells: a file of a million sessions that expires is named in one line."""
 
+log = get_log("gateway.archive")
+
 HINT: Final = "the archive is an extra: pip install 'acp-decision-gateway[records]'"
 
 
 def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchiveParts:
     """What the archive of this gateway is made of. `name`: the gateway's id."""
     log_dir = settings.data_dir / FOLDER
+    if settings.archive.enabled:
+        tell_if_missing("archive_cannot_be_reached", lambda: archive_options(settings))
     return ArchiveParts(
         launch=_launch(settings, name, clock=clock),
         due=lambda: is_due(settings, clock.now_ms()),
@@ -45,6 +51,15 @@ def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchivePart
         missing=lambda: _missing(settings),
         every_s=settings.archive.every_ms / 1000,
     )
+
+
+def tell_if_missing(event: str, look: Callable[[], object]) -> None:
+    """Told at the start, as nobody asks the store before something has to go there. It may come
+    yet, so it keeps nobody from starting."""
+    try:
+        look()
+    except OSError as problem:
+        log.warning(event, what=str(problem))
 
 
 def watch_archive(metrics: Metrics, archive: Archive) -> None:

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gateway.assembly.archiving import RECORDS_FOLDER, archive_options, archive_url
+from gateway.assembly.archiving import (
+    RECORDS_FOLDER,
+    archive_options,
+    archive_url,
+    tell_if_missing,
+)
 from gateway.assembly.ordered_process import OrderedProcess, begun
-from gateway.config.credentials import resolve_credential
+from gateway.config.credentials import CredentialUnavailable, resolve_credential
 from gateway.config.settings import Settings
 from gateway.runtime.outbox import Outbox
 from gateway.runtime.records import Launch, Records, RecordsState
@@ -38,7 +43,14 @@ def records_of(settings: Settings, outbox: Outbox, *, metrics: Metrics, by: str)
         on_start=outbox.be_prompt,
     )
     _watch(metrics, records)
+    tell_if_no_password(settings)
     return records
+
+
+def tell_if_no_password(settings: Settings) -> None:
+    """A warning at the start, where a cluster is to be used."""
+    if settings.records.url:
+        tell_if_missing("records_cannot_be_fed", lambda: _password(settings))
 
 
 def _watch(metrics: Metrics, records: Records) -> None:
@@ -88,7 +100,10 @@ def _password(settings: Settings) -> str:
     import os
 
     credential = settings.records.password
-    return resolve_credential(credential, environ=os.environ) if credential is not None else ""
+    try:
+        return resolve_credential(credential, environ=os.environ) if credential else ""
+    except CredentialUnavailable as problem:
+        raise OSError(f"records.password: {problem}") from problem
 
 
 class _Child(OrderedProcess):

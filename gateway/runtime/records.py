@@ -239,7 +239,8 @@ class Records:
         while True:
             try:
                 code = await self._live()
-            except (OSError, EOFError, TimeoutError) as problem:
+            except (OSError, EOFError, TimeoutError, ValueError, ImportError) as problem:
+                # Also what a wrong setting raises: ended by it, they would be starting for ever.
                 code, self.problem = -1, f"they do not start: {problem}"
             was_up = self._up.is_set()
             await self._end()

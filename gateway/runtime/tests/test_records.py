@@ -143,6 +143,33 @@ def test_without_the_extra_nothing_is_started_and_the_answer_says_what_to_instal
     _run(story())
 
 
+def test_what_a_wrong_setting_raises_is_told_and_the_start_tried_again() -> None:
+    """It ended the keeper without a word: the records were starting for ever."""
+
+    async def story() -> None:
+        nursery = Nursery()
+        wrong = [ValueError("no address"), OSError("records.password: env:NOPE is missing")]
+
+        async def launch() -> FakeChild:
+            if wrong:
+                raise wrong.pop()
+            return await nursery.launch()
+
+        records = Records(launch, cluster=lambda: None, most=Limits, on_start=nursery._prompt)
+        records.start()
+        told = set[str]()
+
+        def is_up() -> bool:
+            told.add(records.problem)
+            return records.state is RecordsState.UP
+
+        await until(is_up)
+        assert any("env:NOPE is missing" in one for one in told)
+        await records.close()
+
+    _run(story())
+
+
 def test_a_process_that_finds_no_extra_is_not_started_again() -> None:
     async def story() -> None:
         nursery = Nursery()
