@@ -7,6 +7,7 @@ tells on standard output.
 import importlib.util
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -43,7 +44,7 @@ def archive_parts(settings: Settings, name: str, *, clock: Clock) -> ArchivePart
     """What the archive of this gateway is made of. `name`: the gateway's id."""
     log_dir = settings.data_dir / FOLDER
     if settings.archive.enabled:
-        tell_if_missing("archive_cannot_be_reached", lambda: archive_options(settings))
+        tell_if_missing("archive_cannot_be_reached", lambda: _see_the_place(settings))
     return ArchiveParts(
         launch=_launch(settings, name, clock=clock),
         due=lambda: is_due(settings, clock.now_ms()),
@@ -60,6 +61,23 @@ def tell_if_missing(event: str, look: Callable[[], object]) -> None:
         look()
     except OSError as problem:
         log.warning(event, what=str(problem))
+
+
+def _see_the_place(settings: Settings) -> None:
+    """What can be seen of it without asking anybody far away. Raises OSError."""
+    archive_options(settings)
+    url = archive_url(settings)
+    if is_directory(url):
+        path = Path(url.removeprefix("file://"))
+        there = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise OSError(f"archive.url: {there} is no folder that can be written to")
+    elif importlib.util.find_spec("fsspec") is not None:
+        from fsspec import available_protocols
+
+        kind = url.partition("://")[0].partition("::")[0]
+        if kind not in available_protocols():
+            raise OSError(f"archive.url: no kind of store is known by the name {kind!r}")
 
 
 def watch_archive(metrics: Metrics, archive: Archive) -> None:

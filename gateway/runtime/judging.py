@@ -109,5 +109,5 @@ def _check_target(state: SessionState, feedback: Feedback) -> None:
 
 def _check_sampling(probability: float | None) -> None:
     if probability is not None and not SAMPLING_MIN <= probability <= 1:
-        message = f"sampling_probability: {probability:.17g} is not from {SAMPLING_MIN:g} to 1"
+        message = f"sampling_probability: {probability!r} is not from {SAMPLING_MIN:g} to 1"
         raise invalid_request(f"{message}; leave it out where nobody drew the target")

@@ -1,5 +1,7 @@
 """What a setting points to and is not there: told at the start, and it keeps nobody out."""
 
+from pathlib import Path
+
 import pytest
 
 from gateway.assembly.archiving import archive_parts
@@ -21,6 +23,30 @@ def test_a_missing_credential_of_the_archive_is_told_before_a_file_has_to_leave(
     given = {"url": "s3://bucket/x", "credentials": {"key": NOWHERE}}
     archive_parts(Settings.model_validate({"archive": given}), "me", clock=SystemClock())
     assert _told(caplog) == [("archive_cannot_be_reached", True)]
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [("nope://bucket/x", "'nope'"), ("{}/file/below", "/file is no folder")],
+)
+def test_an_archive_that_cannot_be_is_told_before_a_file_has_to_leave(
+    url: str, named: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    given = {"url": url.format(tmp_path)}
+    archive_parts(Settings.model_validate({"archive": given}), "me", clock=SystemClock())
+    (told,) = caplog.records
+    assert told.getMessage() == "archive_cannot_be_reached"
+    assert named in str(told.__dict__)
+
+
+@pytest.mark.parametrize("url", ["", "{}/a/b", "file://{}/a", "s3://bucket/x", "gs://bucket/x"])
+def test_of_an_archive_that_may_be_there_nothing_is_told(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {"data_dir": tmp_path, "archive": {"url": url.format(tmp_path)}}
+    archive_parts(Settings.model_validate(given), "me", clock=SystemClock())
+    assert caplog.records == []
 
 
 def test_a_missing_password_of_the_records_is_told_before_anybody_asks(

@@ -223,9 +223,11 @@ class Feeding:
         """Another one has none of what was fed: a cluster that came back empty, a folder that was
         deleted. Its tables may be there, made by another gateway meanwhile."""
         path, made_at = self._directory / STORE_FILE, store.made_at()
-        if is_new or (path.is_file() and path.read_text() != made_at):
+        known = path.read_text() if path.is_file() else ""
+        if is_new or (known and known != made_at):
             feed.begin_anew()
-        path.write_text(made_at)
+        if known != made_at:  # a full disk keeps nobody from starting and asking
+            path.write_text(made_at)
         self._look_at = time.monotonic() + self._order.look_every_ms / 1000
 
     def _is_first_since_boot(self) -> bool:

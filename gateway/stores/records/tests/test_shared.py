@@ -112,8 +112,11 @@ def test_the_same_store_is_not_fed_again_at_the_next_start(tmp_path: Path) -> No
     put(new_log(tmp_path / "trajectories"), whole(1))
     with Child(tmp_path) as child:
         child.fed()
+    mark = tmp_path / "records" / STORE_FILE
+    written = mark.stat().st_mtime_ns
     with Child(tmp_path) as again:
         assert again.fed().counts.batches == 0
+    assert mark.stat().st_mtime_ns == written, "a disk that is full by now keeps nobody from asking"
 
 
 def test_who_asks_a_cluster_that_lost_the_tables_did_nothing_wrong(child: Child) -> None:
