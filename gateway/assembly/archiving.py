@@ -7,7 +7,6 @@ tells on standard output.
 import importlib.util
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -19,7 +18,7 @@ from gateway.runtime.archive import Archive, ArchiveParts, Launch, Wish
 from gateway.runtime.clock import Clock
 from gateway.stores.archive.leaving import day_before, leaving
 from gateway.stores.archive.marker import left
-from gateway.stores.archive.object_store import is_directory
+from gateway.stores.archive.object_store import is_directory, look_at
 from gateway.stores.archive.order import ArchiveOrder, Said
 from gateway.stores.trajectory_log import FOLDER
 from gateway.telemetry.logs import get_log
@@ -66,18 +65,7 @@ def tell_if_missing(event: str, look: Callable[[], object]) -> None:
 def _see_the_place(settings: Settings) -> None:
     """What can be seen of it without asking anybody far away. Raises OSError."""
     archive_options(settings)
-    url = archive_url(settings)
-    if is_directory(url):
-        path = Path(url.removeprefix("file://"))
-        there = next(one for one in (path, *path.absolute().parents) if one.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            raise OSError(f"archive.url: {there} is no folder that can be written to")
-    elif importlib.util.find_spec("fsspec") is not None:
-        from fsspec import available_protocols
-
-        kind = url.partition("://")[0].partition("::")[0]
-        if kind not in available_protocols():
-            raise OSError(f"archive.url: no kind of store is known by the name {kind!r}")
+    look_at(archive_url(settings))
 
 
 def watch_archive(metrics: Metrics, archive: Archive) -> None:

@@ -143,6 +143,23 @@ def is_directory(url: str) -> bool:
     return "://" not in url or url.startswith("file://")
 
 
+def look_at(url: str) -> None:
+    """What can be seen of a place without asking anybody far away. Raises StoreUnreachable."""
+    if is_directory(url):
+        path = Path(url.removeprefix("file://"))
+        there = next(one for one in (path, *path.absolute().parents) if one.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise StoreUnreachable(f"archive.url: {there} is no folder that can be written to")
+        return
+    try:
+        from fsspec import available_protocols
+    except ImportError:
+        return  # told where it is needed, with how to get it
+    kind = url.partition("://")[0].partition("::")[0]
+    if kind not in available_protocols():
+        raise StoreUnreachable(f"archive.url: no kind of store is known by the name {kind!r}")
+
+
 def sync_directory(folder: Path) -> None:
     """Names that were made or taken away in it survive a power cut from here on."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
