@@ -224,7 +224,7 @@ class SessionState(msgspec.Struct, kw_only=True, gc=False):
     reflections: tuple[ReflectionState, ...] = ()
     decisions: tuple[Decision, ...] = ()
     feedback: dict[tuple[str, str, int, str, str], FeedbackState] = {}
-    feedback_log: tuple[FeedbackState, ...] = ()
+    feedback_log: list[FeedbackState] = []
     deviations: tuple[Deviation, ...] = ()
     manual: dict[str, str] = {}
     budget_left: int = 0
@@ -286,10 +286,12 @@ class SessionState(msgspec.Struct, kw_only=True, gc=False):
 
 
 def evolve(state: SessionState) -> SessionState:
-    """A new state to write to: its maps are copies, the old one stays as it was."""
+    """A new state to write to: its maps and lists are copies, the old one stays as it was."""
     new = msgspec.structs.replace(state)
     new.steps = dict(state.steps)
     new.calls = dict(state.calls)
+    new.feedback = state.feedback.copy()
+    new.feedback_log = state.feedback_log.copy()
     return new
 
 

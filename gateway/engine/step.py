@@ -195,11 +195,11 @@ def _feedback_given(state: SessionState, event: FeedbackGiven) -> list[Command]:
     target = feedback.target
     key = (target.call_id, target.step, target.loop, feedback.kind.value, feedback.author)
     entry = FeedbackState(given=event, version=state.version_text)
-    state.feedback_log = (*state.feedback_log, entry)
+    state.feedback_log.append(entry)
     before = state.feedback.get(key)
     # Last writer wins by the author's time; equal times: the one that came later (SPEC section 6).
     if before is None or before.given.feedback.time <= feedback.time:
-        state.feedback = {**state.feedback, key: entry}
+        state.feedback[key] = entry
     return [Record()] if state.terminal else []
 
 

@@ -5,6 +5,7 @@ stands, the others stay in the journal. Sending the same again changes nothing.
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -46,7 +47,7 @@ class JudgedMany(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[Judged, ...]
 
 
-def takes(log: tuple[FeedbackState, ...], feedback_id: str) -> bool:
+def takes(log: Sequence[FeedbackState], feedback_id: str) -> bool:
     """False: it was taken before. Raises AcpFailure when the session was judged too often."""
     if any(entry.given.feedback_id == feedback_id for entry in log):
         return False

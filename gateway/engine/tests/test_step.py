@@ -206,6 +206,11 @@ def test_the_last_word_on_a_target_is_the_one_with_the_latest_time() -> None:
     (entry,) = play.state.feedback.values()
     assert entry.given.feedback.score == 0.5, "an equal time: the one that came later"
     assert [e.given.feedback.score for e in play.state.feedback_log] == [0.9, 0.1, 0.5]
+    before = play.state
+    play.feed(FeedbackGiven(at_ms=play.now_ms, feedback=entry.given.feedback, feedback_id="again"))
+    assert (len(before.feedback_log), len(play.state.feedback_log)) == (3, 4)
+    assert [*before.feedback.values()] == [entry], "the old state keeps its own"
+    assert [*play.state.feedback.values()] != [entry]
 
 
 def test_resets_go_only_to_what_is_in_flight() -> None:
