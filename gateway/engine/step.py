@@ -102,7 +102,8 @@ def apply(state: SessionState, event: AnyEvent) -> list[Command]:
     plans, executions, feedbacks = state.version
     state.version = (plans + plan, executions + execution, feedbacks + feedback)
     commands = handler(state, event)
-    state.commanded = commanded.after(state.commanded, commands, opened=state.opened)
+    if not state.terminal:  # the end has written down the hash of all before it
+        state.commanded = commanded.after(state.commanded, commands, opened=state.opened)
     return commands
 
 
