@@ -79,8 +79,9 @@ class Reviews:
 
     # ---- the queue -------------------------------------------------------------------------------
 
-    def page(self, principal: Principal, *, after: str = "", limit: int = 0) -> ReviewPage:
+    async def page(self, principal: Principal, *, after: str = "", limit: int = 0) -> ReviewPage:
         """The queue of the caller's tenant, the next one first."""
+        await self.audit.synced()  # the order is read from the store: what came just now as well
         tenant, reviewer = principal.tenant, principal.subject
         tally = self.queue.tally(tenant)
         start = _cursor(after) if after else msgspec.structs.replace(START, turn=tally.handed_out)
@@ -113,6 +114,7 @@ class Reviews:
 
     async def next(self, principal: Principal) -> NextReview:
         """Where the caller was, or the next one, which others are then not given for a while."""
+        await self.audit.synced()  # nobody is told that nothing is left of what was put up just now
         tenant, reviewer = principal.tenant, principal.subject
         at_ms = self.now_ms()
         review = self.queue.next_for(tenant, reviewer, at_ms=at_ms)

@@ -91,7 +91,7 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
 async def list_reviews(caller: Caller, asked: ReviewRange) -> Done:
     """What waits for a person, the next one first."""
     reviews = caller.services.reviews
-    return Done(reviews.page(caller.principal, after=asked.after, limit=asked.limit))
+    return Done(await reviews.page(caller.principal, after=asked.after, limit=asked.limit))
 
 
 async def next_review(caller: Caller, asked: calls.Empty) -> Done:

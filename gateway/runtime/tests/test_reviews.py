@@ -1,7 +1,7 @@
 """The reviewers' desk over a queue and sessions of its own: what is taken, what is refused."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -22,8 +22,9 @@ from gateway.runtime.principal import Principal
 from gateway.runtime.review_queue import ReviewQueue, Stand
 from gateway.runtime.review_views import Opening, Score
 from gateway.runtime.reviews import Reviews
-from gateway.stores.durable import WriteThrough
+from gateway.stores.durable import Durable, WriteThrough
 from gateway.stores.memory import MemoryStore
+from gateway.stores.ports import Store, Table
 from gateway.telemetry.masking import DEFAULT
 
 T = TypeVar("T")
@@ -64,9 +65,27 @@ class Told:
         return FeedbackAccepted(feedback_id=feedback.feedback_id, state_version="1.0.1")
 
 
-def _desk(told: Told) -> Reviews:
+class AtItsTick:
+    """Rows are written later, all at once, as the gateway's committer does."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._batch = store.batch()
+
+    def put(self, table: Table, key: bytes, value: bytes) -> None:
+        self._batch.put(table, key, value)
+
+    def delete(self, table: Table, key: bytes) -> None:
+        self._batch.delete(table, key)
+
+    async def synced(self) -> None:
+        batch, self._batch = self._batch, self._store.batch()
+        self._store.write(batch)
+
+
+def _desk(told: Told, durable_of: Callable[[Store], Durable] = WriteThrough) -> Reviews:
     store = MemoryStore()
-    durable = WriteThrough(store)
+    durable = durable_of(store)
     queue = ReviewQueue(store, durable, secret=lambda: "of this test")
     queue.consider(told.record())
     audit = AuditLog(store, durable, now_ms=lambda: 7)
@@ -90,6 +109,12 @@ def _refusal(work: Awaitable[object]) -> str:
     with pytest.raises(AcpFailure) as refused:
         _now(work)
     return refused.value.error.reason
+
+
+def test_what_was_put_up_a_moment_ago_is_given_and_listed_before_its_row_is_written() -> None:
+    assert _now(_desk(Told(), AtItsTick).next(ANN)).session_id == ONE
+    page = _now(_desk(Told(), AtItsTick).page(ANN))
+    assert ([one.session_id for one in page.items], page.waiting) == ([ONE], 1)
 
 
 def test_a_score_is_refused_until_the_last_source_also_one_that_leads_nowhere_is_open() -> None:
@@ -155,7 +180,7 @@ def test_who_comes_back_for_what_was_skipped_has_it_no_more_skipped() -> None:
     desk = _desk(Told())
     assert _now(desk.next(ANN)).session_id == ONE
     _now(desk.skip(ONE, ANN))
-    assert desk.page(ANN).items[0].skipped
+    assert _now(desk.page(ANN)).items[0].skipped
     assert _now(desk.next(ANN)).session_id == ONE
-    assert not desk.page(ANN).items[0].skipped
-    assert desk.page(ANN).current == ONE
+    assert not _now(desk.page(ANN)).items[0].skipped
+    assert _now(desk.page(ANN)).current == ONE
