@@ -13,6 +13,7 @@ import msgspec
 
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.sdk.cli import Output
+from gateway.cli.portions import portions
 from gateway.stores.records.embedded import quoted
 from gateway.stores.records.lineage_question import names_it
 from gateway.stores.records.sample_rows import (
@@ -64,8 +65,8 @@ class GatewayRecords:
     _waiting_bytes: int = 0
 
     def __iter__(self) -> "Iterator[Trajectory]":
-        for ids in _chunks(self._ids()):
-            yield from self._read(ids)
+        for some in portions(self._ids(), weigh=lambda one: max(1, one.attempts), most=ATTEMPTS):
+            yield from self._read([one.session_id for one in some])
         self._waiting_bytes = self._lag_bytes()
 
     def leave_out(self, why: str) -> None:
@@ -186,17 +187,3 @@ def _within(window: "Window", column: str) -> str:
     if window.workflow:
         bounds.append(names_it("workflow", window.workflow, ends="@"))
     return f"({' AND '.join(bounds)})"
-
-
-def _chunks(ids: Iterator[_Id]) -> Iterator[list[str]]:
-    """Sessions whose attempts fit one answer."""
-    chunk: list[str] = []
-    attempts = 0
-    for one in ids:
-        if chunk and attempts + one.attempts > ATTEMPTS:
-            yield chunk
-            chunk, attempts = [], 0
-        chunk.append(one.session_id)
-        attempts += max(1, one.attempts)
-    if chunk:
-        yield chunk

@@ -3,7 +3,7 @@
 Each line is for itself: what is wrong with one is told with its number and keeps no other back.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -16,13 +16,16 @@ from acp_spec.model.gateway_calls import GiveFeedbackRequest
 from acp_spec.sdk.cli import Exit, JsonFlag, Output
 from gateway.cli.inputs import lines_of
 from gateway.cli.options import GATEWAY_URL_DEFAULT, GatewayUrl, Token, connected
+from gateway.cli.portions import portions
 
 if TYPE_CHECKING:
     from gateway.cli.remote import Gateway
 
-AT_ONCE: Final = 500
 LINE_BYTES_MAX: Final = 1 << 20
-"""One request carries so many lines, or so much; a long line goes alone."""
+"""One request carries so much; a long line goes alone."""
+
+EACH: Final = LINE_BYTES_MAX // 500
+"""As what a short line counts at least: a gateway takes a thousand at once, and in small pieces."""
 
 TOLD_MAX: Final = 100
 """Refused lines that are told one by one; the others are counted."""
@@ -64,7 +67,8 @@ def give(
     taken = refused = 0
     errors: list[RefusedLine] = []
     with connected(out, gateway, token=token) as remote, out.progress("judging"):
-        for lines in _requests(map(_read, lines_of(file))):
+        every = map(_read, lines_of(file))
+        for lines in portions(every, weigh=lambda one: max(one.size, EACH), most=LINE_BYTES_MAX):
             wrong = list(_sent(remote, lines))
             taken += len(lines) - len(wrong)
             refused += len(wrong)
@@ -84,20 +88,6 @@ def _read(line: tuple[str, bytes]) -> _Line:
     except AcpFailure as refused:
         return _Line(place, 0, refused.error)
     return _Line(place, len(data), asked)
-
-
-def _requests(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """The lines as they go together."""
-    some: list[_Line] = []
-    size = 0
-    for line in lines:
-        if some and (len(some) == AT_ONCE or size + line.size > LINE_BYTES_MAX):
-            yield some
-            some, size = [], 0
-        some.append(line)
-        size += line.size
-    if some:
-        yield some
 
 
 def _sent(remote: "Gateway", lines: list[_Line]) -> Iterator[RefusedLine]:

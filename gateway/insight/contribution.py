@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from gateway.engine.finite_mean import mean_of
 from gateway.insight import shapley
 from gateway.insight.game import Game
 from gateway.insight.histories import WINDOWS, Histories, Path, Vector, paths_of
@@ -152,7 +153,7 @@ def _mean(given: Sequence[SessionSample], used: Sequence[SessionSample]) -> Wind
     rewards = [one.reward for one in used if one.reward is not None]
     return WindowMean(
         sessions=len(used),
-        mean=math.fsum(rewards) / len(rewards) if rewards else 0.0,
+        mean=mean_of(rewards) if rewards else 0.0,
         unrewarded=sum(one.reward is None for one in given),
         too_long=sum(one.reward is not None and len(one.steps) > STEPS_MAX for one in given),
     )

@@ -17,6 +17,7 @@ from acp_spec.model.enums import StepRole
 from acp_spec.model.errors import AcpFailure, Reason
 from acp_spec.model.payload import Payload
 from acp_spec.model.trajectory import Attempt, Trajectory
+from gateway.engine.finite_mean import mean_of
 from gateway.engine.plan_order import plan_order
 from gateway.insight.samples import CallSample, Json, SessionSample, StepSample
 
@@ -147,10 +148,7 @@ def reward_of(one: Trajectory, reward: str) -> float | None:
         for row in one.rewards.quality
         if row.value is not None and name in ("", row.name) and math.isfinite(row.value)
     ]
-    try:
-        return math.fsum(given) / len(given) if given else None
-    except OverflowError:  # a reflector may say 1e308 twice: a mean is there all the same
-        return math.fsum(value / len(given) for value in given)
+    return mean_of(given) if given else None
 
 
 def settled_calls(one: Trajectory) -> dict[str, list[Attempt]]:

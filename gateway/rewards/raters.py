@@ -3,11 +3,11 @@
 A mean hides that two people saw opposite things. Pure: rows of feedback in, spreads out.
 """
 
-import math
 from collections.abc import Iterable
 
 from acp_spec.model.reward_vector import RaterSpread
 from acp_spec.model.trajectory import FeedbackRow
+from gateway.engine.finite_mean import mean_of
 
 
 def spreads(rows: Iterable[FeedbackRow]) -> tuple[RaterSpread, ...]:
@@ -28,15 +28,7 @@ def _spread(alike: list[FeedbackRow]) -> RaterSpread:
         kind=first.kind,
         target=first.target,
         raters=len(values),
-        mean=_mean(values),
+        mean=mean_of(values),
         lowest=min(values),
         highest=max(values),
     )
-
-
-def _mean(values: list[float]) -> float:
-    """Also of scores as they were taken once, too large for their sum to be a number."""
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:
-        return math.fsum(value / len(values) for value in values)
